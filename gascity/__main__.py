@@ -1,0 +1,8 @@
+"""`python -m gascity`: the same as the command `gc`."""
+
+import sys
+
+from gascity.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+# `make` alone lists the targets. Nothing has to be prepared: each target sets up what it needs.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# tmux shows other signs than ASCII only under a UTF-8 locale.
+export LC_ALL := C.UTF-8
+
+# A city of the person who calls make must not leak into what is tested.
+unexport GC_CITY GC_SESSION_NAME GC_SESSION_ID GC_TEMPLATE GC_INSTANCE_TOKEN TMUX TMUX_PANE
+
+VENV := .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+PYTEST := $(PY) -m pytest
+JOBS ?= 2
+
+.PHONY: help setup demo test test-slow check format bench conformance lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) ## make .venv from the lock, install the package, see to tmux
+
+$(READY): requirements-dev.lock pyproject.toml scripts/setup scripts/ensure-tmux
+	@scripts/setup $(VENV)
+	@touch $(READY)
+
+demo: $(READY) ## watch a real session fall asleep, stay asleep and wake
+	@$(PY) -m gascity.testing.demo
+
+test: $(READY) ## run the fast tests
+	@$(PYTEST) -n $(JOBS) --dist loadfile -m 'not slow' tests
+
+test-slow: $(READY) ## run the slow tests (real tmux, long walks)
+	@$(PYTEST) -m slow tests
+
+check: $(READY) ## lint, formatting, types
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy
+
+format: $(READY) ## put the code in the house format
+	@$(PY) -m ruff check --fix-only --quiet .
+	@$(PY) -m ruff format .
+
+bench: $(READY) ## measure; prints a Markdown table
+	@$(PY) -m tests.bench
+
+conformance: $(READY) ## write docs/conformance.md from the tests
+	@$(PY) -m tests.conformance
+
+lock: ## resolve the dependencies again, with hashes and without addresses
+	@scripts/lock
+
+clean: ## remove what was made here, .venv included
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

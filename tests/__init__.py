@@ -1,0 +1,1 @@
+"""What proves gascity: unit, properties, interleavings, integration, simulation, bench."""

@@ -1,0 +1,1 @@
+"""Adapters that host sessions; they know nothing of sleeping."""

@@ -1,0 +1,59 @@
+"""The words of the control socket: one strict JSON object a line in, one (or a stream) out.
+
+Request: `{"v": 1, "op": <op>, ...fields}`. Reply: `{"v": 1, "ok": true, ...fields}`, or
+`{"v": 1, "ok": false, "exit": <exit code>, "what": <text>, "do": <text>}`. A stream sends one object
+a line; the last one carries `"end": true`. The bare lines `ping`, `poke`, `reload` and `stop` are the
+ecosystem's and answer with bare words.
+
+Source: DESIGN "The control socket"; surface "Command line"
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+VERSION: Final = 1
+MAX_LINE_BYTES: Final = 64 * 1024
+MAX_CONNECTIONS: Final = 64
+IDLE_TIMEOUT_S: Final = 2.0
+
+EXIT_DONE: Final = 0
+EXIT_FAILED: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_REFUSED: Final = 3
+EXIT_TIMED_OUT: Final = 4
+EXIT_NO_CONTROLLER: Final = 5
+EXIT_INTERRUPTED: Final = 130
+
+OPS: Final = {
+    # op: (request fields, reply fields; "stream" when more than one object answers)
+    "status": ("sessions[]", "status: the object of `gc status --json`"),
+    "watch": ("sessions[]", "stream of {status} after every patrol that changed something"),
+    "why": ("session", "why: verdict, rule, signals[], policy{}, blockers[], deadline, changes[]"),
+    "sessions": ("", "names[]: for completion"),
+    "events": ("after, types[], session, since, follow", "stream of {event}"),
+    "wake": ("session, by, wait, timeout_s", "stream of {progress}, then {outcome, state}"),
+    "attach": (
+        "session, by, confirm_fresh, timeout_s",
+        "stream of {progress}; then {ready, argv[]} | {confirm, consequence} | {outcome}",
+    ),
+    "attach_cancel": ("session, holder", "outcome"),
+    "sleep": ("session, by, force", "outcome, blockers[]"),
+    "pin": ("session, owner, reason, for_s", "pin{}"),
+    "unpin": ("session, owner", "removed"),
+    "pins": ("", "pins[]"),
+    "suspend": ("session | all, by", "sessions[]"),
+    "resume": ("session | all, by", "sessions[]"),
+    "peek": ("session, lines", "text"),
+    "nudge": ("session, text, mode", "outcome"),
+    "kill": ("session, by", "outcome"),
+    "sling": ("target, title, priority", "bead{}"),
+    "beads": ("type, status, assignee", "beads[]"),
+    "bead": ("id", "bead{}"),
+    "bead_claim": ("id, assignee", "bead{}"),
+    "bead_close": ("id, reason", "bead{}"),
+    "bead_update": ("id, status, assignee, title, priority, metadata{}, blocked_by[]", "bead{}"),
+    "hook": ("session_id, claim", "bead{} | null"),
+    "config": ("", "revision, loaded_at, problem"),
+    "city_stop": ("controller_only", "stream of {progress}, then {outcome}"),
+}

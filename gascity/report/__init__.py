@@ -1,0 +1,1 @@
+"""What people and scripts are shown: status, tables, log lines."""

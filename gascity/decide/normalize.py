@@ -1,0 +1,88 @@
+"""Stage 1: clear idle-sleep markers that no longer mean anything, and keep the detach clock.
+
+Owns idle-prefixed markers and expired intents, nothing else (NORM-12, NORM-13).
+
+Source: DESIGN §4, §6 (NORM-07..13, IDLE-03..12, R30, R51)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from gascity.model.reading import Known
+from gascity.model.session import Session, SleepIntent, SleepReason, State
+from gascity.model.world import Sighting, Truth, World
+
+
+def normalize(world: World) -> World:
+    """The same world with every session's own markers cleaned; unchanged records stay identical."""
+    sessions = {
+        session_id: session
+        if session.foreign_state or session_id in world.memory.walks
+        else normalize_session(session, world.sighting(session_id), now=world.now)
+        for session_id, session in world.sessions.items()
+    }
+    return replace(world, sessions=sessions)
+
+
+def normalize_session(session: Session, seen: Sighting, *, now: datetime) -> Session:
+    """One session after the normalisation pass."""
+    cleaned = _clear_intent(session, seen)
+    cleaned = _clear_latch(cleaned)
+    cleaned = _expire(cleaned, now)
+    return _keep_detach_clock(cleaned, seen, now)
+
+
+def _clear_intent(session: Session, seen: Sighting) -> Session:
+    """Drop an idle intent that its drain has outlived (NORM-08, NORM-09)."""
+    if session.sleep_intent is SleepIntent.NONE:
+        return session
+    if session.is_cold and seen.truth is not Truth.UNKNOWN:
+        return replace(session, sleep_intent=SleepIntent.NONE)
+    # Only a running runtime makes a confirmed stop stale: stopped, it is the crash window between
+    # confirm and commit, which recovery must still finish (R30).
+    confirmed = session.sleep_intent is SleepIntent.CONFIRMED
+    if confirmed and session.state is not State.ASLEEP and seen.truth is Truth.RUNNING:
+        return replace(session, sleep_intent=SleepIntent.NONE)
+    return session
+
+
+def _clear_latch(session: Session) -> Session:
+    """Suppression helpers serve idle sleep only (NORM-11)."""
+    asleep_otherwise = session.state is State.ASLEEP and session.sleep_reason is not SleepReason.IDLE
+    if asleep_otherwise and session.sleep_intent is SleepIntent.NONE and session.latch_generation:
+        return replace(session, latch_generation=0)
+    return session
+
+
+def _expire(session: Session, now: datetime) -> Session:
+    """Expired requests stop being roots before roots are computed (NORM-10)."""
+    intent, wake, pins = session.attach_intent, session.wake_request, session.pins
+    if intent is not None and intent.expires_at <= now:
+        intent = None
+    if wake is not None and wake.expires_at <= now:
+        wake = None
+    if any(pin.expires_at <= now for pin in pins):
+        pins = tuple(pin for pin in pins if pin.expires_at > now)
+    if (intent, wake, pins) == (session.attach_intent, session.wake_request, session.pins):
+        return session
+    return replace(session, attach_intent=intent, wake_request=wake, pins=pins)
+
+
+def _keep_detach_clock(session: Session, seen: Sighting, now: datetime) -> Session:
+    """Set, keep or clear `detached_at` by a clear reading; doubt leaves it alone (IDLE-04..11)."""
+    if seen.truth is not Truth.RUNNING or not isinstance(seen.attached, Known):
+        return session
+    if seen.attached.value > 0:
+        return _attached(session)
+    if session.detached_at is None:
+        return replace(session, detached_at=now)
+    return session
+
+
+def _attached(session: Session) -> Session:
+    """Somebody is there: the detach clock ends, and so does the attach intent (ATT-04)."""
+    if session.detached_at is None and session.attach_intent is None:
+        return session
+    return replace(session, detached_at=None, attach_intent=None)

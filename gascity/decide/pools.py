@@ -1,0 +1,160 @@
+"""How many slots a pool should have, which cold ones to wake, which to create, which to trim.
+
+Source: DESIGN §9 (POOL-01..27, R20..R22, R60)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from gascity.decide.wake import Wakes, held_reason
+from gascity.model.city import Agent, Pool
+from gascity.model.plan import Cause, HardWake, PoolState
+from gascity.model.reading import Known, Unclear
+from gascity.model.roster import is_suspended
+from gascity.model.session import Session, State
+from gascity.model.world import Truth, World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """One realized slot as a pool sees it."""
+
+    number: int
+    is_awake: bool  # running, or on its way there
+    is_held_by_need: bool  # holds work, is attached, pending, pinned, asked for
+    can_wake: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotPlan:
+    """Slot numbers to wake and create, lowest first, and to trim, highest first."""
+
+    effective_desired: int
+    wake: tuple[int, ...] = ()
+    create: tuple[int, ...] = ()
+    trim: tuple[int, ...] = ()
+
+
+def plan_slots(
+    slots: Collection[Slot],
+    *,
+    check_desired: int | None,
+    dependency_floor: int,
+    wanted_awake: bool,
+    pool: Pool,
+) -> SlotPlan:
+    """Reconcile one pool's slots with the number of slots it should have.
+
+    Args:
+        slots: Every realized slot, awake or asleep. Asleep slots count (POOL-01, POOL-04).
+        check_desired: Slots the pool check asks for, >= 0; None when it gave no certain answer.
+        dependency_floor: 1 when a hard-wake descendant needs this pool, else 0.
+        wanted_awake: Ready work is routed to the pool (R20, POOL-17).
+
+    Guarantees:
+        Wakes before it creates; wakes the lowest slot first; trims the highest slot first; never
+        trims a slot that is needed; without a certain check it neither trims nor creates, but for
+        the slot a dependency needs.
+    """
+    needed = sum(slot.is_held_by_need for slot in slots)
+    desired = _clamp(check_desired, pool) if check_desired is not None else len(slots)
+    effective = max(desired, dependency_floor, needed)
+    awake = sum(slot.is_awake for slot in slots)
+    cold = sorted(s.number for s in slots if not s.is_awake and s.can_wake)
+    wake = cold[: max(0, effective - awake)] if wanted_awake else []
+    missing = max(0, effective - len(slots)) if check_desired is not None else 0
+    if dependency_floor and not slots:
+        missing = max(missing, 1)
+    taken = {slot.number for slot in slots}
+    free = (number for number in range(1, len(slots) + missing + 1) if number not in taken)
+    create = [number for number, _ in zip(free, range(missing), strict=False)]
+    excess = len(slots) - effective if check_desired is not None else 0
+    spare = sorted((s.number for s in slots if not s.is_held_by_need), reverse=True)
+    return SlotPlan(
+        effective_desired=effective,
+        wake=tuple(wake),
+        create=tuple(create),
+        trim=tuple(spare[: max(0, excess)]),
+    )
+
+
+def _clamp(count: int, pool: Pool) -> int:
+    bounded = max(count, pool.min)
+    return bounded if pool.max is None else min(bounded, pool.max)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolPlan:
+    """One pool's plan in session ids: `wakes` maps them to the routed work behind each wake."""
+
+    state: PoolState
+    create: tuple[int, ...] = ()
+    trim: frozenset[str] = frozenset()
+    wakes: tuple[tuple[str, HardWake], ...] = ()
+
+
+def plan_pool(agent: Agent, sessions: Sequence[Session], world: World, wakes: Wakes) -> PoolPlan:
+    """The plan of one pool; a suspended pool wakes, creates and trims nothing here."""
+    assert agent.pool is not None
+    by_slot = {session.slot: session for session in sessions if session.slot is not None}
+    slots = [_slot(number, session, world, wakes) for number, session in sorted(by_slot.items())]
+    routed = world.demand.routed.get(agent.identity)
+    beads = routed.value if isinstance(routed, Known) else ()
+    check = _check(agent, slots, world, beads)
+    floor = 1 if agent.identity in wakes.needs else 0
+    plan = plan_slots(
+        slots,
+        check_desired=check,
+        dependency_floor=floor,
+        wanted_awake=bool(beads),
+        pool=agent.pool,
+    )
+    awake = sum(slot.is_awake for slot in slots)
+    state = PoolState(
+        template=agent.identity,
+        desired=check,
+        effective_desired=plan.effective_desired,
+        realized=len(slots),
+        awake=awake,
+        asleep=len(slots) - awake,
+    )
+    if is_suspended(world.city, agent):
+        return PoolPlan(state=state)
+    wake = HardWake(cause=Cause.WORK, details=tuple(beads))
+    return PoolPlan(
+        state=state,
+        create=plan.create,
+        trim=frozenset(by_slot[number].id for number in plan.trim),
+        wakes=tuple((by_slot[number].id, wake) for number in plan.wake),
+    )
+
+
+def _slot(number: int, session: Session, world: World, wakes: Wakes) -> Slot:
+    own = [wake for wake in wakes.of(session.id) if wake.cause is not Cause.DEPENDENCY]
+    running = world.sighting(session.id).truth is not Truth.STOPPED
+    starting = session.state is State.CREATING and session.was_started
+    return Slot(
+        number=number,
+        is_awake=running or starting or bool(wakes.of(session.id)),
+        is_held_by_need=bool(own),
+        can_wake=not held_reason(session, world),
+    )
+
+
+def _check(
+    agent: Agent, slots: Sequence[Slot], world: World, beads: Sequence[str]
+) -> int | None:
+    """The desired count: the pool's own check, else ready routed work beside the work being done.
+
+    None when no certain answer was given (R9): demand unclear, or a slot's own work unclear.
+    """
+    if world.demand.unclear or isinstance(world.demand.routed.get(agent.identity), Unclear):
+        return None
+    assert agent.pool is not None
+    if agent.pool.check:
+        reading = world.demand.pool_checks.get(agent.identity)
+        return max(0, reading.value) if isinstance(reading, Known) else None
+    working = sum(slot.is_held_by_need for slot in slots)
+    return max(agent.pool.min, len(beads) + working)

@@ -88,4 +88,5 @@ def test_every_requirement_has_an_area() -> None:
 def test_the_page_is_current() -> None:
     """docs/conformance.md says what the tests say now; `make conformance` writes it."""
     current = conformance.page(conformance.all_claims(), conformance.requirements())
-    assert conformance.PAGE.read_text(encoding="utf-8") == current, "run `make conformance`"
+    is_current = conformance.PAGE.read_text(encoding="utf-8") == current
+    assert is_current, "docs/conformance.md is stale; run `make conformance`"

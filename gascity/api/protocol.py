@@ -2,7 +2,8 @@
 
 Request: `{"v": 1, "op": <op>, ...fields}`. Reply: `{"v": 1, "ok": true, ...fields}`, or
 `{"v": 1, "ok": false, "exit": <exit code>, "what": <text>, "do": <text>}`. A stream sends one object
-a line; the last one carries `"end": true`. The bare lines `ping`, `poke`, `reload` and `stop` are the
+a line; the last one carries `"end": true`. What did not go well keeps its fields beside `what` and `do`:
+a wake that timed out is `{"ok": false, "exit": 4, "outcome": "timed out", "state": "running", ...}`. The bare lines `ping`, `poke`, `reload` and `stop` are the
 ecosystem's and answer with bare words.
 
 Source: DESIGN "The control socket"; surface "Command line"
@@ -16,6 +17,12 @@ VERSION: Final = 1
 MAX_LINE_BYTES: Final = 64 * 1024
 MAX_CONNECTIONS: Final = 64
 IDLE_TIMEOUT_S: Final = 2.0
+
+SOCKET_NAME: Final = "controller.sock"
+LOCK_NAME: Final = "controller.lock"
+
+# The bare lines and what they answer: `ping` the pid, the others "ok".
+WORDS: Final = ("ping", "poke", "reload", "stop")
 
 EXIT_DONE: Final = 0
 EXIT_FAILED: Final = 1

@@ -40,6 +40,8 @@ ARGUMENTS: Final[dict[str, list[str]]] = {
     "agent-event": ["Stop"],
 }
 
+INSIDE_A_SESSION: Final = {"GC_SESSION_ID": "s-1", "GC_SESSION_NAME": "mayor"}
+
 NOT_THERE: Final = "a module of ours that is not there yet"
 
 RUN: Final = """
@@ -114,7 +116,7 @@ def loaded_by(arguments: list[str], report: Path, city: Path) -> tuple[object, s
             json.dumps(arguments),
         ],
         cwd=city,
-        env=environment | {"GC_CITY": str(city), "PYTHONPATH": str(ROOT)},
+        env=environment | INSIDE_A_SESSION | {"GC_CITY": str(city), "PYTHONPATH": str(ROOT)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=40,

@@ -1,1 +1,1 @@
-"""Durable records: beads, the store protocol, its implementations, and the list of persisted keys."""
+"""Durable records: beads, the store protocol, its implementations, the list of persisted keys."""

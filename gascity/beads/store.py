@@ -21,7 +21,7 @@ class StoreUnavailable(Exception):
 
 
 class StoreBroken(StoreUnavailable):
-    """An fsync or integrity error: the handle must not be used again, the process must end (R75)."""
+    """An fsync or integrity error: do not use the handle again, end the process (R75)."""
 
 
 class Conflict(Exception):
@@ -48,7 +48,8 @@ class NewBead:
 class Update:
     """A change of one record. `expect_version` 0 writes without looking. None leaves a field alone.
 
-    `metadata` is merged key by key; the value "" clears a key. `status="closed"` stamps `closed_at`.
+    `metadata` is merged key by key; the value "" clears a key. `status="closed"` stamps
+    `closed_at`. An update after which nothing differs writes nothing and keeps the version (R42).
     """
 
     id: str
@@ -91,7 +92,10 @@ class Applied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """Which records are wanted. Empty fields do not restrict; `metadata` is matched exactly."""
+    """Which records are wanted. Empty fields do not restrict; `metadata` is matched exactly.
+
+    Closed records are left out unless `include_closed` or the status `closed` asks for them.
+    """
 
     type: str = ""
     statuses: tuple[str, ...] = ()
@@ -130,7 +134,7 @@ class Store(Protocol):
         """Write the whole batch in one durable transaction, or nothing.
 
         Raises:
-            Conflict: a version or the demand revision moved.
+            Conflict: a version or the demand revision moved, or a new record's id is taken.
             KeyError: an update names a record that does not exist.
         """
         ...
@@ -161,7 +165,11 @@ class Store(Protocol):
         ...
 
     async def prune_events(self, *, before: datetime, max_bytes: int) -> int:
-        """Forget events older than `before` or beyond `max_bytes`; how many went (R74)."""
+        """Forget the oldest events; how many went (R74).
+
+        Those before the first one as young as `before` go, then what exceeds `max_bytes` (0: no
+        limit).
+        """
         ...
 
     async def close(self) -> None:

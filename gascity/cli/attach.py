@@ -11,19 +11,22 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, Final, NoReturn
 
-from gascity.cli.ask import ask, exit_of, follow
-from gascity.cli.failure import FAILED, REFUSED, Failure, NoController
+from gascity.cli.ask import ask, follow
+from gascity.cli.failure import REFUSED, Failure, NoController
 from gascity.cli.output import note
 from gascity.cli.place import find_city, whoami
 from gascity.cli.spans import seconds_of
 from gascity.cli.wake import add_session
+from gascity.report.table import safe
 
-CONSEQUENCE: Final = "will start a new session and discard prior interactive context"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, NoReturn
+
+CONSEQUENCE = "will start a new session and discard prior interactive context"
 
 
 def configure(command: str, parser: argparse.ArgumentParser) -> None:
@@ -52,18 +55,13 @@ def run(args: argparse.Namespace) -> int:
         note(args, "no controller is running; attaching to the session that runs")
         enter(argv, args)
     if not final.get("argv"):
-        what = str(final.get("what") or final.get("outcome") or "the controller ended the wait")
-        state = final.get("state")
-        raise Failure(
-            f"{args.session}: {what}" + (f" (state {state})" if state else ""),
-            str(final.get("do") or f"see `gc why {args.session}`"),
-            exit=exit_of(final) or FAILED,
-        )
+        what = str(final.get("outcome") or "the controller named no way in")
+        raise Failure(f"{args.session}: {what}", f"see `gc why {args.session}`")
     enter([str(word) for word in final["argv"]], args)
 
 
 def _wait(
-    city: Path,
+    city: str,
     args: argparse.Namespace,
     holder: str,
     timeout_s: float | None,
@@ -78,17 +76,21 @@ def _wait(
     try:
         for reply in follow(city, "attach", **fields):
             holder = str(reply.get("holder") or holder)
-            if reply.get("progress"):
-                print(reply["progress"], flush=True)
+            if text := reply.get("text") or reply.get("progress"):
+                print(safe(text), flush=True)
             if not reply.keys().isdisjoint({"argv", "confirm", "outcome"}):
                 last = reply
     except KeyboardInterrupt:
         _cancel(city, args.session, holder)
         raise
+    except Failure as failure:
+        if not failure.reply.get("confirm"):
+            raise
+        last = failure.reply
     return last
 
 
-def _cancel(city: Path, session: str, holder: str) -> None:
+def _cancel(city: str, session: str, holder: str) -> None:
     """Take our intent back; if the controller used it already, the session may still wake."""
     with suppress(Failure, OSError, KeyboardInterrupt):
         ask(city, "attach_cancel", session=session, holder=holder)
@@ -121,7 +123,7 @@ def enter(argv: Sequence[str], args: argparse.Namespace) -> NoReturn:
     words = list(argv)
     inside = os.environ.get("TMUX", "")
     environment = dict(os.environ)
-    if inside and Path(words[0]).name == "tmux":
+    if inside and words[0].rpartition("/")[2] == "tmux":
         if same_server(words, inside):
             words = switching(words)
         else:
@@ -147,7 +149,7 @@ def same_server(argv: Sequence[str], inside: str) -> bool:
 
 def _socket_of(argv: Sequence[str]) -> str:
     name = "default"
-    for flag, value in zip(argv, argv[1:], strict=False):
+    for flag, value in zip(argv, argv[1:], strict=False):  # noqa: RUF007 - lean imports
         if flag == "-S":
             return os.path.realpath(value)
         if flag == "-L":

@@ -5,6 +5,10 @@ Source: surface "Command line"
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 DONE = 0
 FAILED = 1
 USAGE = 2
@@ -15,13 +19,19 @@ INTERRUPTED = 130
 
 
 class Failure(Exception):
-    """Ends the command; printed as `gc <command>: <what>; <do>` with the exit code `exit`."""
+    """Ends the command; printed as `gc <command>: <what>; <do>` with the exit code `exit`.
 
-    def __init__(self, what: str, do: str = "", *, exit: int = FAILED) -> None:
+    `reply` is the controller's whole answer, when it was the one that refused.
+    """
+
+    def __init__(
+        self, what: str, do: str = "", *, exit: int = FAILED, reply: dict[str, Any] | None = None
+    ) -> None:
         super().__init__(what)
         self.what = what
         self.do = do
         self.exit = exit
+        self.reply = reply or {}
 
     def __str__(self) -> str:
         return f"{self.what}; {self.do}" if self.do else self.what

@@ -6,8 +6,6 @@ Source: DESIGN §11 (R18, R26, R71, R78); surface "Command line"
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-from typing import Any, Final
 
 from gascity.cli.ask import ask
 from gascity.cli.failure import DONE, USAGE, Failure, NoController
@@ -16,7 +14,11 @@ from gascity.cli.place import find_city, whoami
 from gascity.cli.spans import seconds_of
 from gascity.report.table import local_time, safe
 
-PIN_S: Final = 8 * 3600.0  # without --for (R78)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+PIN_S = 8 * 3600.0  # without --for (R78)
 
 
 def configure(command: str, parser: argparse.ArgumentParser) -> None:
@@ -104,7 +106,7 @@ def _session(args: argparse.Namespace) -> str:
 
 def _write(args: argparse.Namespace, op: str, **fields: Any) -> dict[str, Any]:
     """Ask the controller; without one, write the fact under the lock."""
-    city: Path = find_city(args)
+    city = find_city(args)
     try:
         return ask(city, op, **fields)
     except NoController:

@@ -42,10 +42,19 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
 
 # Commands that people, agents and shells call all day: they load no framework.
 HOT: Final = frozenset(
-    {
-        "--help", "status", "wake", "attach", "hook", "sleep", "pin", "unpin", "sling", "bead",
+    [
+        "--help",
+        "status",
+        "wake",
+        "attach",
+        "hook",
+        "sleep",
+        "pin",
+        "unpin",
+        "sling",
+        "bead",
         "completion",
-    }  # fmt: skip
+    ]
 )
 
 USAGE_TEXT: Final = "usage: gc [--city PATH] [--no-color] [--version] COMMAND ..."
@@ -131,11 +140,14 @@ def global_options(words: list[str]) -> tuple[dict[str, Any], list[str]]:
     return options, rest
 
 
-def parser_of(name: str) -> tuple[Any, Parser]:
-    """The module of a command, and the parser it configured."""
+def parser_of(
+    name: str, parser: argparse.ArgumentParser | None = None
+) -> tuple[Any, argparse.ArgumentParser]:
+    """The module of a command, and the parser it configured: a new one, or the one given."""
     module_name, summary = COMMANDS[name]
     module = import_module(f"gascity.cli.{module_name}")
-    parser = Parser(prog=f"gc {name}", description=summary[0].upper() + summary[1:] + ".")
+    if parser is None:
+        parser = Parser(prog=f"gc {name}", description=summary[0].upper() + summary[1:] + ".")
     module.configure(name, parser)
     add_globals(parser)
     return module, parser

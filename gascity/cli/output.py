@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
 
 from gascity.report.table import columns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def wants_colour(args: Any) -> bool:

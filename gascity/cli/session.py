@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import argparse
 
-from gascity.cli.ask import ask, exit_of
-from gascity.cli.failure import DONE, Failure, NoController
+from gascity.cli.ask import ask
+from gascity.cli.failure import DONE, NoController
 from gascity.cli.output import note, print_json, print_table
 from gascity.cli.place import find_city, whoami
 from gascity.report.table import local_time, safe
@@ -45,11 +45,7 @@ def run(args: argparse.Namespace) -> int:
         reply = ask(city, "nudge", session=args.session, **fields)
     else:
         reply = ask(city, "kill", session=args.session, by=whoami())
-    outcome = str(reply.get("outcome", "done"))
-    if code := exit_of(reply):
-        do = str(reply.get("do") or f"see `gc why {args.session}`")
-        raise Failure(f"{args.session}: {reply.get('what') or outcome}", do, exit=code)
-    print(f"{safe(args.session)}: {safe(outcome)}")
+    print(f"{safe(args.session)}: {safe(reply.get('outcome', 'done'))}")
     return DONE
 
 

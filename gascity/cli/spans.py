@@ -16,5 +16,7 @@ def seconds_of(text: str, option: str) -> float:
     try:
         span = parse_duration(text)
     except ValueError as error:
-        raise Failure(f"{option} {text!r}: {error}", "write it as 90s or 1h30m", exit=USAGE) from None
+        raise Failure(
+            f"{option} {text!r}: {error}", "write it as 90s or 1h30m", exit=USAGE
+        ) from None
     return span.seconds

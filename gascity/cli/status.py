@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 from gascity.cli.ask import ask, follow
 from gascity.cli.failure import DONE, NoController
@@ -17,6 +14,11 @@ from gascity.cli.output import note, print_json, wants_colour
 from gascity.cli.place import find_city
 from gascity.report.lines import lines
 from gascity.report.table import columns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 CLEAR = "\x1b[H\x1b[2J"
 
@@ -45,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     return DONE
 
 
-def _recorded(city: Path, wanted: list[str]) -> dict[str, Any]:
+def _recorded(city: str, wanted: list[str]) -> dict[str, Any]:
     from gascity.cli.offline import recorded_status
 
     return recorded_status(city, wanted)

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Any
 
 from gascity.cli.ask import ask
 from gascity.cli.failure import DONE, FAILED, USAGE, Failure, NoController
 from gascity.cli.output import print_json, print_table
 from gascity.cli.place import find_city, whoami
 from gascity.report.table import local_time, safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 STATUSES = ("open", "in_progress", "blocked", "closed")
 
@@ -47,7 +50,7 @@ def _configure_bead(parser: argparse.ArgumentParser) -> None:
     update.add_argument("--status", choices=STATUSES)
     update.add_argument("--assignee", metavar="A", help='"" for nobody')
     update.add_argument("--title", metavar="TEXT")
-    update.add_argument("--set", dest="metadata", action="append", metavar="KEY=VALUE", default=[])
+    update.add_argument("--metadata", action="append", metavar="KEY=VALUE", default=[])
     update.add_argument("--blocked-by", action="append", metavar="ID", help='"" for none')
     _priority(update)
     for one in (show, claim, close, update):
@@ -101,9 +104,7 @@ def _hook(args: argparse.Namespace) -> int:
     """The session's next workable bead; exit 1 without one."""
     session = os.environ.get("GC_SESSION_ID", "")
     if not session:
-        raise Failure(
-            "GC_SESSION_ID is not set", "run it inside a session of the city", exit=USAGE
-        )
+        raise Failure("GC_SESSION_ID is not set", "run it inside a session of the city", exit=USAGE)
     bead = _answer(args, "hook", session_id=session, claim=args.claim)["bead"]
     if args.json:
         print_json(bead)
@@ -153,7 +154,7 @@ def _changes(args: argparse.Namespace) -> dict[str, Any]:
     for pair in args.metadata:
         key, sign, value = pair.partition("=")
         if not sign or not key:
-            raise Failure(f"--set {pair!r} has no key", "write it as KEY=VALUE", exit=USAGE)
+            raise Failure(f"--metadata {pair!r} has no key", "write it as KEY=VALUE", exit=USAGE)
         metadata[key] = value
     if metadata:
         changes["metadata"] = metadata

@@ -42,7 +42,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
 
 # Commands that people, agents and shells call all day: they load no framework.
 HOT: Final = frozenset(
-    [
+    {
         "--help",
         "status",
         "wake",
@@ -54,7 +54,7 @@ HOT: Final = frozenset(
         "sling",
         "bead",
         "completion",
-    ]
+    }
 )
 
 USAGE_TEXT: Final = "usage: gc [--city PATH] [--no-color] [--version] COMMAND ..."

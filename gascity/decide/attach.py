@@ -85,7 +85,7 @@ class Opening:
         return all(want is None or want == have for want, have in zip(columns, facts, strict=True))
 
 
-_ = None
+_: Final = None
 YES, NO = True, False
 _A = AttachState
 

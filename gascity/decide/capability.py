@@ -84,9 +84,7 @@ def unclear_reading(sighting: Sighting) -> str:
     return ""
 
 
-def _has_clock(
-    offered: Support, sighting: Sighting, remembered: CapabilityClass | None
-) -> bool:
+def _has_clock(offered: Support, sighting: Sighting, remembered: CapabilityClass | None) -> bool:
     """Whether there is a useful activity clock; the zero time is none (CAP-11, R17)."""
     if not offered.activity_clock or isinstance(sighting.activity, Unsupported):
         running = sighting.truth is Truth.RUNNING

@@ -129,20 +129,19 @@ def demand_doubt(session: Session, demand: Demand) -> list[Blocker]:
     return []
 
 
-def boundary_blockers(
+def screen_blockers(seen: Sighting, capability: Capability) -> list[Blocker]:
+    """What this look's screen says against a safe boundary; only a probe can say yes (R15)."""
+    if capability.kind is not CapabilityClass.FULL or seen.screen is None:
+        return []
+    shown = SCREEN_BLOCKERS.get(seen.screen)
+    return [Blocker(name=shown, detail=seen.detail or str(seen.screen))] if shown else []
+
+
+def probe_blockers(
     seen: Sighting, capability: Capability, probe: Probe | None, reference: datetime | None
 ) -> list[Blocker]:
-    """What this look's screen, or the latest probe, says against a safe boundary (R15).
-
-    The screen needs no probe to say no; only a probe can say yes. A probe's answer older than the
-    reference is void (R33).
-    """
-    if capability.kind is not CapabilityClass.FULL:
-        return []
-    shown = SCREEN_BLOCKERS.get(seen.screen) if seen.screen is not None else None
-    if shown is not None:
-        return [Blocker(name=shown, detail=seen.detail or str(seen.screen))]
-    if probe is None:
+    """What the latest probe still says; an answer older than the reference is void (R33)."""
+    if capability.kind is not CapabilityClass.FULL or probe is None:
         return []
     if probe.result in (ProbeResult.IDLE, ProbeResult.NONE, ProbeResult.UNSUPPORTED):
         return []
@@ -158,7 +157,7 @@ def walk_blockers(walk: Walk | None) -> list[Blocker]:
     return [Blocker(name=f"draining:{walk.reason}")]
 
 
-def sleep_blockers(
+def solid_blockers(
     session: Session,
     world: World,
     *,
@@ -167,16 +166,15 @@ def sleep_blockers(
     capability: Capability,
     window: Window,
 ) -> tuple[Blocker, ...]:
-    """Every reason, in a fixed order, why this running session does not sleep now."""
+    """Every reason, in a fixed order, for which this running session is not even probed now."""
     seen = world.sighting(session.id)
     found = wake_blockers(wakes)
     found += doubt_blockers(session, seen, policy, capability, world.demand)
     if is_starting(session, seen):
         found.append(Blocker(name="starting"))
     found += walk_blockers(world.memory.walks.get(session.id))
-    if policy.effective is not OFF and seen.truth is Truth.RUNNING:
-        if window.is_open:
+    if seen.truth is Truth.RUNNING and (policy.effective is not OFF or session.sleep_request):
+        if policy.effective is not OFF and window.is_open:
             found.append(Blocker(name="keep_warm"))
-        probe = world.memory.probes.get(session.id)
-        found += boundary_blockers(seen, capability, probe, window.reference_at)
+        found += screen_blockers(seen, capability)
     return tuple(found)

@@ -50,7 +50,9 @@ def _clear_intent(session: Session, seen: Sighting) -> Session:
 
 def _clear_latch(session: Session) -> Session:
     """Suppression helpers serve idle sleep only (NORM-11)."""
-    asleep_otherwise = session.state is State.ASLEEP and session.sleep_reason is not SleepReason.IDLE
+    asleep_otherwise = (
+        session.state is State.ASLEEP and session.sleep_reason is not SleepReason.IDLE
+    )
     if asleep_otherwise and session.sleep_intent is SleepIntent.NONE and session.latch_generation:
         return replace(session, latch_generation=0)
     return session

@@ -24,6 +24,7 @@ class Slot:
     number: int
     is_awake: bool  # running, or on its way there
     is_held_by_need: bool  # holds work, is attached, pending, pinned, asked for
+    is_bearer: bool = False  # the one slot that answers a dependency (R22)
     can_wake: bool = True
 
 
@@ -71,7 +72,9 @@ def plan_slots(
     free = (number for number in range(1, len(slots) + missing + 1) if number not in taken)
     create = [number for number, _ in zip(free, range(missing), strict=False)]
     excess = len(slots) - effective if check_desired is not None else 0
-    spare = sorted((s.number for s in slots if not s.is_held_by_need), reverse=True)
+    spare = sorted(
+        (s.number for s in slots if not (s.is_held_by_need or s.is_bearer)), reverse=True
+    )
     return SlotPlan(
         effective_desired=effective,
         wake=tuple(wake),
@@ -139,13 +142,12 @@ def _slot(number: int, session: Session, world: World, wakes: Wakes) -> Slot:
         number=number,
         is_awake=running or starting or bool(wakes.of(session.id)),
         is_held_by_need=bool(own),
+        is_bearer=len(own) < len(wakes.of(session.id)),
         can_wake=not held_reason(session, world),
     )
 
 
-def _check(
-    agent: Agent, slots: Sequence[Slot], world: World, beads: Sequence[str]
-) -> int | None:
+def _check(agent: Agent, slots: Sequence[Slot], world: World, beads: Sequence[str]) -> int | None:
     """The desired count: the pool's own check, else ready routed work beside the work being done.
 
     None when no certain answer was given (R9): demand unclear, or a slot's own work unclear.

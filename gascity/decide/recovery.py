@@ -1,6 +1,6 @@
 """What the facts of one session ask for, after a restart as at every patrol: one table.
 
-Columns are facts, rows are labelled, `_` is any. Order means nothing: a test proves that exactly
+Columns are facts, rows are labelled, `ANY` is any. Order means nothing: a test proves that exactly
 one row matches each combination (R29). The label travels into events and `gc why`.
 
 @A  Nobody could tell whether it runs: nothing is stopped, started or removed.
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache
 from typing import Final
 
 from gascity.model.plan import Path
@@ -62,7 +62,7 @@ class Row:
 
 Facts = tuple[Truth, Noted, SleepIntent, bool, bool]
 
-_ = None
+ANY = None
 RUN, STOP, UNKN = Truth.RUNNING, Truth.STOPPED, Truth.UNKNOWN
 AWAKE, IDLE, OTHER = Noted.AWAKE, Noted.IDLE, Noted.OTHER
 NONE, PEND, CONF = SleepIntent.NONE, SleepIntent.PENDING, SleepIntent.CONFIRMED
@@ -71,21 +71,21 @@ YES, NO = True, False
 # fmt: off
 RECOVERY: Final = (
     #   label  truth  noted   intent  wake  struct  path
-    Row("@A",  UNKN,  _,      _,      _,    _,      Path.HOLD),
-    Row("@B",  RUN,   _,      _,      _,    YES,    Path.STRUCTURAL),
-    Row("@B",  STOP,  _,      _,      _,    YES,    Path.STRUCTURAL),
-    Row("@C",  RUN,   _,      _,      YES,  NO,     Path.WAKE),
+    Row("@A",  UNKN,  ANY,    ANY,    ANY,    ANY,    Path.HOLD),
+    Row("@B",  RUN,   ANY,    ANY,    ANY,    YES,    Path.STRUCTURAL),
+    Row("@B",  STOP,  ANY,    ANY,    ANY,    YES,    Path.STRUCTURAL),
+    Row("@C",  RUN,   ANY,    ANY,    YES,  NO,     Path.WAKE),
     Row("@D",  RUN,   AWAKE,  NONE,   NO,   NO,     Path.EVALUATE),
     Row("@E",  RUN,   AWAKE,  PEND,   NO,   NO,     Path.DRAIN),
     Row("@F",  RUN,   AWAKE,  CONF,   NO,   NO,     Path.ADOPT),
-    Row("@G",  RUN,   IDLE,   _,      NO,   NO,     Path.ADOPT),
-    Row("@H",  RUN,   OTHER,  _,      NO,   NO,     Path.ADOPT),
-    Row("@I",  STOP,  _,      _,      YES,  NO,     Path.WAKE),
+    Row("@G",  RUN,   IDLE,   ANY,    NO,   NO,     Path.ADOPT),
+    Row("@H",  RUN,   OTHER,  ANY,    NO,   NO,     Path.ADOPT),
+    Row("@I",  STOP,  ANY,    ANY,    YES,  NO,     Path.WAKE),
     Row("@J",  STOP,  IDLE,   NONE,   NO,   NO,     Path.REST),
     Row("@K",  STOP,  AWAKE,  CONF,   NO,   NO,     Path.COMMIT),
     Row("@K",  STOP,  IDLE,   CONF,   NO,   NO,     Path.COMMIT),
     Row("@L",  STOP,  OTHER,  CONF,   NO,   NO,     Path.PRESERVE),
-    Row("@M",  STOP,  _,      PEND,   NO,   NO,     Path.AMBIGUOUS),
+    Row("@M",  STOP,  ANY,    PEND,   NO,   NO,     Path.AMBIGUOUS),
     Row("@N",  STOP,  AWAKE,  NONE,   NO,   NO,     Path.EVALUATE),
     Row("@O",  STOP,  OTHER,  NONE,   NO,   NO,     Path.EVALUATE),
 )
@@ -111,7 +111,7 @@ def recover(session: Session, truth: Truth, *, wanted: bool, structural: bool) -
     return _lookup((truth, noted_as(session), session.sleep_intent, wanted, structural))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _lookup(facts: Facts) -> Row:
     [row] = [row for row in RECOVERY if row.matches(facts)]
     return row

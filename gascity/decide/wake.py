@@ -157,9 +157,7 @@ def _seen_wakes(seen: Sighting) -> list[HardWake | None]:
 def _operator_wake(session: Session, now: datetime) -> HardWake | None:
     """An unexpired attach intent or wake request."""
     kinds = (("attach", session.attach_intent), ("wake", session.wake_request))
-    asked = tuple(
-        f"{kind} by {note.by}" for kind, note in kinds if note and note.expires_at > now
-    )
+    asked = tuple(f"{kind} by {note.by}" for kind, note in kinds if note and note.expires_at > now)
     return HardWake(cause=Cause.OPERATOR, details=asked) if asked else None
 
 

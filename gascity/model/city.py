@@ -60,6 +60,15 @@ class Origin:
         return f"{self.file}:{self.line} {self.table}" if self.line else f"{self.file} {self.table}"
 
 
+@dataclass(frozen=True, slots=True)
+class SleepLayer:
+    """What one layer of composition said about `sleep_after_idle`; None takes it back (R2)."""
+
+    source: Source
+    value: KeepWarm | None
+    origin: Origin
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
     """How an agent CLI gets a conversation back (R62). Empty strings mean "does not know how".
@@ -84,7 +93,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """An agent with numbered slots (R4). `max` None is unlimited; `check` prints the desired count."""
+    """Numbered slots (R4). `max` None is unlimited; `check` prints the desired count."""
 
     min: int = 0
     max: int | None = None
@@ -102,6 +111,8 @@ class Agent:
     wake_mode: WakeMode = WakeMode.RESUME
     sleep_after_idle: KeepWarm | None = None
     sleep_source: Source = Source.AGENT
+    # Every layer that spoke, in order, losing ones included; says nothing about the agent itself.
+    sleep_layers: tuple[SleepLayer, ...] = field(default=(), compare=False, repr=False)
     idle_timeout: Duration | None = None
     suspended: bool = False
     preset: str = ""  # name of the agent CLI: "claude", ... or "" for a plain command

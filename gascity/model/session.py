@@ -1,7 +1,7 @@
 """What we remember about one session between ticks.
 
 The fields that decide are apart from the diagnostic ones (META-19..22): deleting or corrupting a
-diagnostic changes no decision. Text forms live in `beads/record.py`, the one list of persisted keys.
+diagnostic changes no decision. Text forms live in `beads/record.py`, the list of persisted keys.
 
 Source: DESIGN §10, §11
 """
@@ -61,7 +61,7 @@ class StopReason(StrEnum):
 
 
 class ExitClass(StrEnum):
-    """How an exit is accounted for (CRASH-01..06, R41). Only `unexpected_exit` counts as a crash."""
+    """How an exit is accounted for; only `unexpected_exit` is a crash (CRASH-01..06, R41)."""
 
     IDLE_CONTROLLER_STOP = "idle_controller_stop"
     IDLE_SELF_EXIT = "idle_self_exit"

@@ -1,0 +1,248 @@
+"""What an exit means: whose doing it was, whether it counts, and what is recorded.
+
+Source: DESIGN §10 (CRASH-01..06, REC-07, REC-14, REC-22, R31, R41, R56, R78)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from gascity.decide.judge import Judged
+from gascity.model.city import DaemonSettings, SessionClass
+from gascity.model.duration import OFF
+from gascity.model.events import Event, EventType
+from gascity.model.session import (
+    ExitClass,
+    Session,
+    SleepIntent,
+    SleepReason,
+    State,
+    StopReason,
+)
+from gascity.model.world import Exit, Sighting
+
+QUARANTINE_FIRST: Final = timedelta(minutes=5)
+QUARANTINE_MOST: Final = timedelta(hours=2)
+BACKOFF_MOST: Final = timedelta(seconds=60)
+
+ASLEEP_AFTER: Final[Mapping[StopReason, SleepReason]] = {
+    # A stop we asked for outside the idle path, and what the record says after it.
+    StopReason.IDLE: SleepReason.IDLE,
+    StopReason.CONFIG_DRIFT: SleepReason.NONE,
+    StopReason.EXCESS: SleepReason.NONE,
+    StopReason.ORPHANED: SleepReason.NONE,
+    StopReason.SUSPENDED: SleepReason.SUSPENDED,
+    StopReason.OPERATOR: SleepReason.OPERATOR,
+    StopReason.IDLE_TIMEOUT: SleepReason.IDLE_TIMEOUT,
+    StopReason.CITY_STOP: SleepReason.CITY_STOP,
+    StopReason.KILL: SleepReason.NONE,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExitRecord:
+    """The record after an exit, with the events that report it."""
+
+    session: Session
+    kind: ExitClass | None
+    events: tuple[Event, ...] = ()
+
+
+def classify_exit(
+    session: Session, seen: Sighting, judged: Judged | None, *, doubtful: bool
+) -> ExitClass | None:
+    """Whose doing it was that a session recorded awake is found stopped; None: it never ran.
+
+    Args:
+        judged: Its judgement now; None when the config no longer names it.
+        doubtful: Demand is unclear, so "nobody needs it" cannot be said.
+    """
+    ending = seen.exit or Exit()
+    note = session.stop_note
+    if note is not None and note.generation == session.generation:
+        return ExitClass.OPERATOR_STOP
+    if not session.was_started:
+        return None
+    if ending.host_gone:
+        return ExitClass.HOST_RESTART
+    if session.state is State.CREATING:
+        return ExitClass.FAILED_START if ending != Exit() else None
+    headless = judged is not None and (
+        judged.policy.session_class is SessionClass.NONINTERACTIVE
+        and judged.policy.effective is not OFF
+        and not judged.wakes
+    )
+    failed = bool(ending.signal) or ending.code not in (None, 0) or seen.agent_exited
+    if headless and not failed and not doubtful:
+        return ExitClass.IDLE_SELF_EXIT
+    return ExitClass.UNEXPECTED_EXIT
+
+
+def record_exit(
+    session: Session,
+    kind: ExitClass | None,
+    *,
+    seen: Sighting,
+    judged: Judged | None,
+    settings: DaemonSettings,
+    now: datetime,
+) -> ExitRecord:
+    """Write down one exit. Crashes and failed starts count on the slot, nothing else does (R41)."""
+    if kind is None:
+        return ExitRecord(session=session, kind=None)
+    ending = str(seen.exit or Exit())
+    base = replace(
+        session,
+        sleep_intent=SleepIntent.NONE,
+        stop_note=None,
+        detached_at=None,
+        ready_at=None,
+        last_exit=f"{kind} ({ending})",
+    )
+    if kind is ExitClass.IDLE_SELF_EXIT and judged is not None:
+        return ExitRecord(session=go_cold(base, judged, now=now), kind=kind)
+    if kind is ExitClass.OPERATOR_STOP:
+        reason = ASLEEP_AFTER[session.stop_note.reason] if session.stop_note else SleepReason.NONE
+        return ExitRecord(session=fall_asleep(base, reason, now=now), kind=kind)
+    if kind is ExitClass.HOST_RESTART:
+        return ExitRecord(session=fall_asleep(base, SleepReason.NONE, now=now), kind=kind)
+    if kind is ExitClass.FAILED_START:
+        return record_failed_start(base, ending, settings=settings, now=now)
+    fallen = fall_asleep(base, SleepReason.CRASH, now=now)
+    return _count(fallen, kind, ending, settings=settings, now=now)
+
+
+def record_failed_start(
+    session: Session, why: str, *, settings: DaemonSettings, now: datetime
+) -> ExitRecord:
+    """One more start that did not come up; the requests that wanted it end with it (ATT-15)."""
+    failed = replace(
+        fall_asleep(session, session.sleep_reason, now=now),
+        failed_starts=_recent(session.failed_starts, settings, now),
+        attach_intent=None,
+        wake_request=None,
+        last_error=f"start failed: {why}",
+    )
+    event = _event(
+        EventType.CRASHED,
+        failed,
+        now,
+        f"start failed: {why}",
+        {"exit_intent": str(ExitClass.FAILED_START), "count": len(failed.failed_starts)},
+    )
+    return _maybe_quarantine(
+        failed, len(failed.failed_starts), ExitClass.FAILED_START, (event,), settings, now
+    )
+
+
+def _count(
+    session: Session, kind: ExitClass, ending: str, *, settings: DaemonSettings, now: datetime
+) -> ExitRecord:
+    counted = replace(session, exits=_recent(session.exits, settings, now))
+    event = _event(
+        EventType.CRASHED,
+        counted,
+        now,
+        f"exited: {ending}",
+        {"exit_intent": str(kind), "exit": ending, "count": len(counted.exits)},
+    )
+    return _maybe_quarantine(counted, len(counted.exits), kind, (event,), settings, now)
+
+
+def _maybe_quarantine(
+    session: Session,
+    count: int,
+    kind: ExitClass,
+    events: tuple[Event, ...],
+    settings: DaemonSettings,
+    now: datetime,
+) -> ExitRecord:
+    if settings.max_restarts == 0 or count < settings.max_restarts:
+        return ExitRecord(session=session, kind=kind, events=events)
+    length = min(QUARANTINE_FIRST * 2**session.quarantine_cycle, QUARANTINE_MOST)
+    held = replace(
+        session,
+        state=State.QUARANTINED,
+        sleep_reason=SleepReason.QUARANTINE,
+        since=now,
+        quarantined_until=now + length,
+        quarantine_cycle=session.quarantine_cycle + 1,
+        exits=(),
+        failed_starts=(),
+        attach_intent=None,
+        wake_request=None,
+    )
+    event = _event(
+        EventType.QUARANTINED,
+        held,
+        now,
+        f"quarantined after {count} failures",
+        {
+            "until": held.quarantined_until.isoformat() if held.quarantined_until else "",
+            "exit_intent": str(kind),
+            "count": count,
+        },
+    )
+    return ExitRecord(session=held, kind=kind, events=(*events, event))
+
+
+def _recent(
+    instants: tuple[datetime, ...], settings: DaemonSettings, now: datetime
+) -> tuple[datetime, ...]:
+    """The failures inside the restart window, this one included."""
+    since = now - settings.restart_window.delta
+    return (*(at for at in instants if since < at <= now), now)
+
+
+def restart_backoff(session: Session, now: datetime) -> timedelta:
+    """How much longer a restart waits: nothing after one failure, then 2, 4, 8 ... 60 s."""
+    count = len(session.exits) + len(session.failed_starts)
+    if count < 2:
+        return timedelta(0)
+    last = max((*session.exits, *session.failed_starts))
+    wait = min(timedelta(seconds=2 ** (count - 1)), BACKOFF_MOST)
+    return max(timedelta(0), min(last, now) + wait - now)
+
+
+def fall_asleep(session: Session, reason: SleepReason, *, now: datetime) -> Session:
+    """The record of a session that is down for a reason other than idleness."""
+    return replace(
+        session,
+        state=State.ASLEEP,
+        sleep_reason=reason,
+        sleep_intent=SleepIntent.NONE,
+        since=now,
+        slept_at=now,
+        detached_at=None,
+        ready_at=None,
+        latch_generation=0,
+        sleep_request=None,
+    )
+
+
+def go_cold(session: Session, judged: Judged, *, now: datetime) -> Session:
+    """The record of a session that is asleep because it was idle, with its latch (WAKE-14)."""
+    return replace(
+        session,
+        state=State.ASLEEP,
+        sleep_reason=SleepReason.IDLE,
+        sleep_intent=SleepIntent.NONE,
+        since=now,
+        slept_at=now,
+        detached_at=None,
+        ready_at=None,
+        stop_note=None,
+        sleep_request=None,
+        latch_generation=session.generation,
+        fingerprint=judged.fingerprint.value,
+        fingerprint_inputs=judged.fingerprint.inputs,
+    )
+
+
+def _event(
+    kind: EventType, session: Session, now: datetime, message: str, payload: dict[str, Any]
+) -> Event:
+    return Event(type=kind, ts=now, subject=session.name, message=message, payload=payload)

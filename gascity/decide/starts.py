@@ -1,0 +1,92 @@
+"""Which wanted starts are made now: dependencies first, then the longest waiting, within a budget.
+
+Source: DESIGN §5, §X (DEP-08, R22, R24; field: fair wakes)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from gascity.decide.wake import held_reason
+from gascity.model.plan import Cause, Start
+from gascity.model.session import Session
+from gascity.model.world import Truth, World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartPlan:
+    """Starts to make, in order, and {session id: why} for those that wait."""
+
+    now: tuple[Start, ...] = ()
+    waiting: Mapping[str, str]
+    queued: frozenset[str] = frozenset()  # waiting for budget or order: a follow-up tick is due
+
+
+def plan_starts(wanted: Sequence[Start], world: World, order: Mapping[str, int]) -> StartPlan:
+    """Choose among wanted starts.
+
+    Args:
+        wanted: Every start some path asks for.
+        order: {template: rank}, dependencies before dependents.
+
+    Guarantees:
+        Attach and operator wakes go before all others; among equals the one that waited longest;
+        a dependent waits until a session of each dependency that is wanted too is ready.
+    """
+    coming = {world.sessions[start.session_id].template for start in wanted}
+    waiting: dict[str, str] = {}
+    ready: list[Start] = []
+    queued: set[str] = set()
+    for start in wanted:
+        reason, final = _dependency_wait(world.sessions[start.session_id], world, start, coming)
+        if reason:
+            waiting[start.session_id] = reason
+            if not final:
+                queued.add(start.session_id)
+        else:
+            ready.append(start)
+    ready.sort(key=lambda start: _rank(start, world, order))
+    running = sum(walk.kind == "start" for walk in world.memory.walks.values())
+    settings = world.city.daemon
+    room = max(0, min(settings.max_wakes_per_tick, settings.max_concurrent_starts - running))
+    for position, start in enumerate(ready[room:], start=1):
+        waiting[start.session_id] = f"queued for a start, number {position}"
+        queued.add(start.session_id)
+    return StartPlan(now=tuple(ready[:room]), waiting=waiting, queued=frozenset(queued))
+
+
+def _rank(start: Start, world: World, order: Mapping[str, int]) -> tuple[bool, datetime, int, str]:
+    session = world.sessions[start.session_id]
+    asked = Cause.OPERATOR in start.why
+    since = world.memory.waiting_since.get(session.id, world.now)
+    return (not asked, since, order.get(session.template, 0), session.name)
+
+
+def _dependency_wait(
+    session: Session, world: World, start: Start, coming: set[str]
+) -> tuple[str, bool]:
+    """Why it waits for a dependency, and whether only a person can end that; ("", False) to go."""
+    agent = world.city.agents.get(session.template)
+    for dependency in agent.depends_on if agent is not None else ():
+        if dependency not in world.city.agents:
+            continue
+        peers = [s for s in world.sessions.values() if s.template == dependency]
+        if any(_is_ready(peer, world) for peer in peers):
+            continue
+        holds = [held for peer in peers if (held := held_reason(peer, world))]
+        hard = set(start.why) - {"config"}
+        if peers and len(holds) == len(peers):
+            if hard:
+                return f"waits for {dependency}, which is {holds[0]}", True
+            continue
+        # By config alone it stands on nobody (DEP-04): it waits only for what comes up anyway.
+        if hard or dependency in coming or any(p.id in world.memory.walks for p in peers):
+            return f"waits for {dependency} to be ready", False
+    return "", False
+
+
+def _is_ready(session: Session, world: World) -> bool:
+    running = world.sighting(session.id).truth is Truth.RUNNING
+    return running and session.ready_at is not None

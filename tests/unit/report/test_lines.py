@@ -52,7 +52,7 @@ api       awake    sleep=60s(masked_by=idle_timeout:30s source=agent capability=
 
 @pytest.mark.parametrize(
     ("one", "text"),
-    zip((MAYOR, WORKER, POLECAT, API), DESIGN, strict=True),
+    list(zip((MAYOR, WORKER, POLECAT, API), DESIGN, strict=True)),
     ids=["blocked", "asleep", "off", "masked"],
 )
 def test_the_design_renders_exactly(one: dict[str, Any], text: str) -> None:

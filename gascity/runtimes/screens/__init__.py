@@ -1,0 +1,35 @@
+"""What a session shows, judged from its visible screen alone: detectors as data, one evaluator.
+
+A verdict counts only beside a living agent process; that, foreground programs and children are the
+runtime's business.
+
+Source: DESIGN §8 (R15, R79)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gascity.runtimes.screens.generic import GENERIC
+from gascity.runtimes.screens.rules import Detector, Judgement
+from gascity.runtimes.screens.text import Screen, read_screen
+
+DETECTORS: Final[dict[str, Detector]] = {one.name: one for one in (GENERIC,)}
+
+
+def detector_named(name: str) -> Detector:
+    """The detector of that name; the generic one for names nobody knows."""
+    return DETECTORS.get(name, GENERIC)
+
+
+def judge(screen: Screen, *, detector: str = "", prefix: str = "") -> Judgement:
+    """What the screen shows; `prefix` is the agent's `ready_prompt_prefix`, "" for the default."""
+    return detector_named(detector).judge(screen, prefix)
+
+
+def steady_text(screen: Screen, detector: str = "") -> str:
+    """The text whose change is activity: without status lines that tick by themselves (R13)."""
+    return detector_named(detector).steady(screen)
+
+
+__all__ = ["DETECTORS", "Judgement", "Screen", "judge", "read_screen", "steady_text"]

@@ -1,0 +1,131 @@
+"""How a session comes up: its environment by a file of ours, everything else in one tmux batch.
+
+tmux would put the values on a command line, or mix them with what the server inherited, so the
+pane starts with an empty environment and reads a 0600 file that empties itself before the agent's
+command runs. Name, mark and token are set in the batch that makes the session: it is never seen
+without them, and a name that is taken makes the whole batch fail.
+
+Source: DESIGN §8 (R63, R67, R69)
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from gascity.runtimes.base import Spec, StartFailed
+from gascity.runtimes.tmux.client import literal, quoted
+from gascity.runtimes.tmux.format import mark_of
+
+SIZE: Final = (200, 50)
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TMUX_OWN: Final = ("TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION")
+_OPENING: Final = (
+    "exec /usr/bin/env -i " + " ".join(f'{name}="${name}"' for name in _TMUX_OWN) + ' /bin/sh "$0"'
+)
+_SERVER_OPTIONS: Final = (
+    "set-option -s exit-empty on",
+    "set-option -s exit-unattached off",
+    "set-option -g history-limit 5000",
+    "set-option -g status-interval 0",
+    "set-option -g mouse off",
+    "set-option -g visual-activity off",
+    "set-option -g default-terminal screen-256color",
+    "set-option -s escape-time 20",
+)
+_SESSION_OPTIONS: Final = (
+    ("destroy-unattached", "off"),
+    ("remain-on-exit", "on"),
+    ("allow-rename", "off"),
+    ("automatic-rename", "off"),
+    ("window-size", "latest"),
+    ("monitor-activity", "off"),
+)
+
+
+def check(spec: Spec) -> None:
+    """Refuse what certainly cannot be hosted.
+
+    Raises:
+        StartFailed: a name tmux would change, a token it cannot carry, or no such work dir.
+    """
+    if not _NAME.fullmatch(spec.name):
+        raise StartFailed(f"{spec.name!r} cannot be the name of a tmux session")
+    if not re.fullmatch(r"[A-Za-z0-9_.-]*", spec.token):
+        raise StartFailed("the instance token holds other characters than letters and digits")
+    if not Path(spec.work_dir).is_dir():
+        raise StartFailed(f"no such work dir: {spec.work_dir}")
+    if any("\0" in word for pair in spec.env.items() for word in pair) or "\0" in spec.command:
+        raise StartFailed("the command or its environment holds a NUL character")
+
+
+class EnvironmentFile:
+    """The 0600 file that the session reads its environment and command from, once."""
+
+    def __init__(self, folder: Path | None, spec: Spec) -> None:
+        handle, name = tempfile.mkstemp(prefix="gc-start-", dir=folder or _memory_folder())
+        self.path = Path(name)
+        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(opening_script(spec.env, spec.command, self.path))
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the session has taken it."""
+        try:
+            return self.path.stat().st_size == 0
+        except FileNotFoundError:
+            return True
+
+    def remove(self) -> None:
+        """Leave nothing behind; a session that comes up later than this finds no command."""
+        self.path.unlink(missing_ok=True)
+
+
+def opening_script(env: Mapping[str, str], command: str, path: Path) -> str:
+    """Read as a whole, then emptied, then the command: one group, so nothing is read twice."""
+    exports = [
+        f"export {name}={shlex.quote(value)}"
+        for name, value in sorted(env.items())
+        if _VARIABLE.fullmatch(name) and name not in _TMUX_OWN
+    ]
+    steps = [*exports, f": > {shlex.quote(str(path))}", f"exec /bin/sh -c {shlex.quote(command)}"]
+    return "{\n" + "\n".join(steps) + "\n}\n"
+
+
+def _memory_folder() -> Path | None:
+    """A folder that is never written to a disk, where there is one."""
+    for name in (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm"):
+        if name and os.access(name, os.W_OK):
+            return Path(name)
+    return None
+
+
+def batch(spec: Spec, file: Path, *, boots: bool, tmux_config: str) -> list[str]:
+    """The commands that make the session; `boots` when this call starts the server too."""
+    lines = list(_SERVER_OPTIONS) if boots else []
+    if boots and tmux_config:
+        lines.append(f"source-file -q {quoted(literal(tmux_config))}")
+    target = f"-t ={spec.name}:"
+    options = (
+        ("@gc_mark", mark_of(spec.city)),
+        ("@gc_city", spec.city),
+        ("@gc_token", spec.token),
+        ("@gc_session_id", spec.session_id),
+        *_SESSION_OPTIONS,
+    )
+    make = (
+        f"new-session -d -E -s {spec.name} -x {SIZE[0]} -y {SIZE[1]} "
+        f"-c {quoted(literal(spec.work_dir))} -- /bin/sh -c {quoted(_OPENING)} {quoted(str(file))}"
+    )
+    steps = [
+        make,
+        f"set-option {target} -F @gc_pane '#{{pane_id}}'",
+        *(f"set-option {target} {name} {quoted(value)}" for name, value in options),
+    ]
+    return [*lines, " ; ".join(steps)]

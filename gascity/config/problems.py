@@ -1,0 +1,224 @@
+"""What is wrong with a configuration: one value per problem, collected so that all show at once.
+
+Source: DESIGN §W (R5)
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from gascity.model.city import City, Origin
+
+MOST_PROBLEMS: Final = 500
+_MOST_CANDIDATES: Final = 2_000
+_MOST_CHARACTERS: Final = 80
+
+
+class Severity(StrEnum):
+    """Whether a city loads in spite of the problem."""
+
+    ERROR = "error"  # the configuration is refused
+    WARNING = "warning"  # it loads; the operator should look
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing to fix: where it stands, what is wrong, what to write instead.
+
+    `line` is 0 where it is not known; `value` is the offending value as written, "" if there is
+    none or if it may be a secret.
+    """
+
+    severity: Severity
+    file: str
+    table: str = ""
+    key: str = ""
+    value: str = ""
+    line: int = 0
+    what: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        """One line: `city.toml:12 [[agent]] mayor: sleep_after_idle = "1d": what; remedy`."""
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        said = f"{self.key} = {self.value}" if self.key and self.value else self.key
+        where = " ".join(part for part in (place, self.table) if part)
+        head = f"{where}: {said}" if said else where
+        return f"{head}: {self.what}; {self.remedy}" if self.remedy else f"{head}: {self.what}"
+
+    def as_dict(self) -> dict[str, object]:
+        """The same, for `--json`."""
+        return {
+            "severity": self.severity.value,
+            "file": self.file,
+            "table": self.table,
+            "key": self.key,
+            "value": self.value,
+            "line": self.line,
+            "what": self.what,
+            "remedy": self.remedy,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadResult:
+    """A composed city and every problem found on the way; `city` is None if one is an error."""
+
+    city: City | None
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        """The problems that keep the city from loading."""
+        return tuple(p for p in self.problems if p.severity is Severity.ERROR)
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """The problems it loads in spite of."""
+        return tuple(p for p in self.problems if p.severity is Severity.WARNING)
+
+
+class Problems:
+    """A list that grows while a configuration is read, without ever stopping the reader."""
+
+    def __init__(self) -> None:
+        self._found: dict[Severity, list[Problem]] = {s: [] for s in Severity}
+        self._counts = dict.fromkeys(Severity, 0)
+
+    def add(self, problem: Problem) -> None:
+        """Keep one problem; past `MOST_PROBLEMS` of a severity they are only counted."""
+        kept = self._found[problem.severity]
+        self._counts[problem.severity] += 1
+        if len(kept) < MOST_PROBLEMS:
+            kept.append(problem)
+
+    @property
+    def full(self) -> bool:
+        """Whether costly remedies (near names) are no longer worth their time."""
+        return sum(self._counts.values()) >= MOST_PROBLEMS
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether the city will be refused."""
+        return self._counts[Severity.ERROR] > 0
+
+    def __iter__(self) -> Iterator[Problem]:
+        """Every kept problem, errors first, in the order found; then what was only counted."""
+        for severity, kept in self._found.items():
+            yield from kept
+            more = self._counts[severity] - len(kept)
+            if more:
+                what = f"and {more} more {severity.value}s"
+                yield Problem(severity=severity, file=kept[-1].file, what=what)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """A table of a file, able to say on which line each of its keys stands."""
+
+    file: str
+    table: str
+    path: tuple[str | int, ...]
+    lines: dict[tuple[str | int, ...], int]
+
+    def line(self, key: str = "") -> int:
+        """The line of a key, else of the table, else 0."""
+        return self.lines.get((*self.path, key)) or self.lines.get(self.path, 0)
+
+    def origin(self, key: str) -> Origin:
+        """The provenance of a value of this table."""
+        return Origin(self.file, self.table, self.line(key))
+
+    def below(self, table: str, *path: str | int) -> Where:
+        """A table inside this one."""
+        return Where(file=self.file, table=table, path=(*self.path, *path), lines=self.lines)
+
+    def error(self, what: str, remedy: str = "", *, key: str = "", value: object = None) -> Problem:
+        """A problem of this table that refuses the city."""
+        return self._problem(Severity.ERROR, what, remedy, key, value)
+
+    def warning(
+        self, what: str, remedy: str = "", *, key: str = "", value: object = None
+    ) -> Problem:
+        """A problem of this table that lets the city load."""
+        return self._problem(Severity.WARNING, what, remedy, key, value)
+
+    def _problem(
+        self, severity: Severity, what: str, remedy: str, key: str, value: object
+    ) -> Problem:
+        return Problem(
+            severity=severity,
+            file=self.file,
+            table=self.table,
+            key=key,
+            value="" if value is None else shown(value),
+            line=self.line(key),
+            what=what,
+            remedy=remedy,
+        )
+
+
+def at(
+    origin: Origin,
+    severity: Severity,
+    what: str,
+    remedy: str = "",
+    *,
+    key: str = "",
+    value: str = "",
+) -> Problem:
+    """A problem of a composed value, placed where the value was written."""
+    return Problem(
+        severity=severity,
+        file=origin.file,
+        table=origin.table,
+        key=key,
+        value=value,
+        line=origin.line,
+        what=what,
+        remedy=remedy,
+    )
+
+
+def shown(value: object) -> str:
+    """A value as TOML would write it, shortened, without control characters."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value) if abs(value) < 10**40 else "a very large number"
+    if isinstance(value, str):
+        text = '"' + value[: _MOST_CHARACTERS + 1] + '"'
+    elif isinstance(value, dict):
+        return "{…}"
+    elif isinstance(value, list):
+        return "[…]"
+    else:
+        text = str(value)
+    text = "".join(c if c.isprintable() else "?" for c in text)
+    return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "…"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word most like this one, or "" if none is near."""
+    candidates = list(known)
+    if len(candidates) > _MOST_CANDIDATES or len(word) > _MOST_CHARACTERS:
+        return ""
+    return next(iter(difflib.get_close_matches(word, candidates, n=1, cutoff=0.6)), "")
+
+
+def near_names(word: str, known: Iterable[str]) -> str:
+    """A remedy that lists up to three names like this one, else the first few there are."""
+    candidates = list(dict.fromkeys(known))
+    if not candidates:
+        return "there are none to choose from"
+    if len(candidates) > _MOST_CANDIDATES or len(word) > _MOST_CHARACTERS:
+        return f"there are {len(candidates)} to choose from"
+    near = difflib.get_close_matches(word, candidates, n=3, cutoff=0.5)
+    if near:
+        return "did you mean " + " or ".join(f'"{name}"' for name in near) + "?"
+    some = ", ".join(f'"{name}"' for name in candidates[:5])
+    return f"there is {some}" + (", …" if len(candidates) > 5 else "")

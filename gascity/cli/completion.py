@@ -33,9 +33,9 @@ def configure(command: str, parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the script."""
-    import argcomplete
+    from argcomplete.shell_integration import shellcode
 
-    print(argcomplete.shellcode(["gc", "gascity"], shell=args.shell))
+    print(shellcode(["gc", "gascity"], shell=args.shell))
     return DONE
 
 

@@ -43,6 +43,8 @@ class Cli:
     def overlaid(self, said: Mapping[str, Any]) -> Cli:
         """The same with the settings that a table sets; environments are merged."""
         changes = {key: said[key] for key in _PLAIN if key in said}
+        if not changes.get("command", "one"):
+            del changes["command"]  # an empty command is one not said
         changes |= {key: tuple(said[key]) for key in ("args", "process_names") if key in said}
         if "env" in said:
             changes["env"] = {**self.env, **said["env"]}

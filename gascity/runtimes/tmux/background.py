@@ -19,7 +19,7 @@ from typing import Final
 from gascity.runtimes import processes
 from gascity.runtimes.processes import Process
 
-EARLY_S: Final = 3.0
+HELPER_S: Final = 3.0
 _SERVER_WORD: Final = re.compile(r"(^|[-_.@])mcp[-_.]?server|server[-_]mcp|^mcp-|-mcp$", re.I)
 _HELPER_NAMES: Final = frozenset({"ssh-agent", "gpg-agent", "dbus-daemon", "dbus-launch"})
 _OURS: Final = frozenset({"gc", "gascity"})
@@ -44,11 +44,12 @@ def background_of(
     token: str,
     known: Mapping[int, Process],
     others: Collection[int],
-    has_early_helpers: bool,
+    helper_s: float,
 ) -> str:
     """The name and pid of a process that does the session's work; "" when there is none.
 
-    `others` are the roots of further panes, judged elsewhere.
+    `others` are the roots of further panes, judged elsewhere; what started within `helper_s`
+    seconds of the agent is its helper.
     """
     root = _agent_below(agent, names, known)
     chain = set(processes.ancestors(root.pid, known))
@@ -58,11 +59,11 @@ def background_of(
     carrying = {
         pid: known[pid] for pid in processes.carriers("GC_INSTANCE_TOKEN", token) & known.keys()
     }
-    limit = root.started + (EARLY_S if has_early_helpers else 0) * processes.ticks_per_second()
+    limit = root.started + helper_s * processes.ticks_per_second()
     for one in sorted({**carrying, **below}.values(), key=lambda one: one.started):
         if one.pid in chain or one.pid in spared or one.is_over:
             continue
-        if (has_early_helpers and one.started <= limit) or _serves(one, known, chain):
+        if (helper_s and one.started <= limit) or _serves(one, known, chain):
             continue
         return f"{one.name} {one.pid}"
     return ""

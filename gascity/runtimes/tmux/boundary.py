@@ -44,8 +44,15 @@ class Prober:
     """Judges sessions of one host; shares the memory of what their screens showed."""
 
     def __init__(
-        self, host: TmuxHost, memory: Memory, *, mark: str, wall: Callable[[], float]
+        self,
+        host: TmuxHost,
+        memory: Memory,
+        *,
+        mark: str,
+        helper_s: float,
+        wall: Callable[[], float],
     ) -> None:
+        self._helper_s = helper_s
         self._host = host
         self._memory = memory
         self._mark = mark
@@ -110,7 +117,7 @@ class Prober:
             token=hosted.token,
             known=found.known,
             others=[pane.pid for pane in hosted.panes if pane is not hosted.agent],
-            has_early_helpers=watch.screens != "shell",
+            helper_s=0.0 if watch.screens == "shell" else self._helper_s,
         )
         if work:
             return not_idle("background", work)

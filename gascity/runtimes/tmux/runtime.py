@@ -28,6 +28,7 @@ from gascity.runtimes.base import (
     Watch,
 )
 from gascity.runtimes.tmux import launch
+from gascity.runtimes.tmux.background import HELPER_S
 from gascity.runtimes.tmux.boundary import Prober
 from gascity.runtimes.tmux.client import nonce
 from gascity.runtimes.tmux.ending import Hunt
@@ -56,7 +57,8 @@ class TmuxRuntime:
     """Sessions on the tmux server `socket` (a name as for `tmux -L`, or a path).
 
     `city` is the city's mark, `tmux_config` a file sourced when the server boots. `known_server`
-    is what an earlier controller stored; `on_server` is told whenever that changes.
+    is what an earlier controller stored; `on_server` is told whenever that changes. A child that
+    came up within `helper_s` seconds of its agent is a helper, a later one is work.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class TmuxRuntime:
         known_server: ServerId | None = None,
         on_server: Callable[[ServerId], None] = _ignore,
         deadline_s: float = 2.5,
+        helper_s: float = HELPER_S,
         scratch: Path | None = None,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -79,7 +82,9 @@ class TmuxRuntime:
         self._scratch = scratch
         self._wall = wall
         self._memory = Memory()
-        self._prober = Prober(self._host, self._memory, mark=self._mark, wall=wall)
+        self._prober = Prober(
+            self._host, self._memory, mark=self._mark, helper_s=helper_s, wall=wall
+        )
         self._keyboard = Keyboard(self._host, self._memory, mark=self._mark, wall=wall)
 
     @property

@@ -1,0 +1,1 @@
+"""Fakes that ship: a stand-in agent, scripted runtimes and stores, clocks and builders."""

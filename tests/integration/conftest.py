@@ -1,0 +1,34 @@
+"""Fixtures of the tests on real parts. RIGS is the list of runtimes under the contract."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.integration.rig import RuntimeRig, TmuxRig, opened
+
+RIGS: Final[dict[str, type[RuntimeRig]]] = {"tmux": TmuxRig}
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """The loop that the product runs on."""
+    return "asyncio"
+
+
+@pytest.fixture(params=sorted(RIGS))
+async def rig(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[RuntimeRig]:
+    """Each runtime in turn, on an empty host."""
+    async with opened(RIGS[request.param](tmp_path)) as one:
+        yield one
+
+
+@pytest.fixture
+async def tmux(tmp_path: Path) -> AsyncIterator[TmuxRig]:
+    """Real tmux on a socket of its own."""
+    async with opened(TmuxRig(tmp_path)) as one:
+        assert isinstance(one, TmuxRig)
+        yield one

@@ -1,0 +1,106 @@
+"""`gc config validate|show|explain`: the configuration without running any of it.
+
+Source: DESIGN §2, §W (CFG-14, POL-02, R5, R6a); surface "Command line"
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tomllib
+from pathlib import Path
+
+from gascity.cli.failure import DONE, USAGE, Failure
+from gascity.cli.output import print_json
+from gascity.cli.place import find_city
+from gascity.config.explain import explain
+from gascity.config.load import load_city
+from gascity.config.problems import LoadResult, Problems, Severity
+from gascity.config.write import effective_toml
+from gascity.model.city import City
+from gascity.report.table import safe
+
+
+def configure(command: str, parser: argparse.ArgumentParser) -> None:
+    """Add the three subcommands."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    validate = actions.add_parser("validate", help="every problem at once; runs nothing")
+    show = actions.add_parser("show", help="what is in force, after packs, overrides and patches")
+    show.add_argument("--secrets", action="store_true", help="with values of env that look secret")
+    chain = actions.add_parser("explain", help="where an agent's sleep window comes from")
+    chain.add_argument("agent", metavar="AGENT", help="its name, or [rig/]name")
+    for one in (validate, show, chain):
+        one.add_argument("--json", action="store_true", help="the answer as an object")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read the configuration and answer."""
+    args.command = f"config {args.action}"
+    loaded = load_city(Path(find_city(args)))
+    if args.action == "validate":
+        return _validate(args, loaded)
+    city = loaded.city
+    if city is None:
+        _print_problems(loaded)
+        raise Failure(_count(loaded), "see `gc config validate`", exit=USAGE)
+    return _show(args, city) if args.action == "show" else _explain(args, city)
+
+
+def _validate(args: argparse.Namespace, loaded: LoadResult) -> int:
+    if args.json:
+        problems = [problem.as_dict() for problem in loaded.problems]
+        print_json({"schema": 1, "ok": loaded.city is not None, "problems": problems})
+        return DONE if loaded.city is not None else USAGE
+    _print_problems(loaded)
+    if loaded.city is None:
+        raise Failure(_count(loaded), "mend city.toml", exit=USAGE)
+    city = loaded.city
+    print(f"{safe(city.name)}: {len(city.agents)} agents, {_count(loaded)}")
+    return DONE
+
+
+def _print_problems(loaded: LoadResult) -> None:
+    for problem in loaded.problems:
+        word = "error" if problem.severity is Severity.ERROR else "warning"
+        print(f"{word}: {safe(problem)}", file=sys.stderr)
+
+
+def _count(loaded: LoadResult) -> str:
+    if loaded.errors:
+        count = len(loaded.errors)
+        return f"{count} error{'s' if count != 1 else ''} in the configuration"
+    count = len(loaded.warnings)
+    return f"{count} warning{'s' if count != 1 else ''}" if count else "no problems"
+
+
+def _show(args: argparse.Namespace, city: City) -> int:
+    text = effective_toml(city, hide_secrets=not args.secrets)
+    if args.json:
+        print_json(tomllib.loads(text))
+    else:
+        print(text, end="")
+    return DONE
+
+
+def _explain(args: argparse.Namespace, city: City) -> int:
+    identity = _identity(city, args.agent)
+    found = explain(city, identity)
+    assert found is not None, "the identity is one of the city's"
+    if args.json:
+        print_json({"schema": 1, **found.as_dict()})
+    else:
+        for line in found.lines():
+            print(safe(line))
+    return DONE
+
+
+def _identity(city: City, word: str) -> str:
+    """The one agent a word means; two rigs may have one of the same name (R6b)."""
+    if word in city.agents:
+        return word
+    hits = [one.identity for one in city.agents.values() if one.name == word]
+    if len(hits) == 1:
+        return hits[0]
+    if hits:
+        raise Failure(f"{word!r} means {', '.join(hits)}", "name one of them", exit=USAGE)
+    raise Failure(f"no agent {word!r}", Problems().near_names(word, city.agents), exit=USAGE)

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from gascity.config.layers import Stack
 from gascity.config.presets import preset_of
-from gascity.config.problems import Problems, Severity, at, near_names, shown
+from gascity.config.problems import Problems, Severity, at, shown
 from gascity.config.providers import Cli, Providers, cli_of
 from gascity.config.rows import Values
 from gascity.model.city import Agent, Origin, Pool, Rig, WakeMode
@@ -117,18 +117,16 @@ class Workshop:
         if name not in self._told:
             self._told.add(name)
             what = "an unknown provider; its agents load with idle sleep disabled"
-            remedy = f"add [providers.{name}] with a command; {near_names(name, self._names())}"
+            near = self.problems.near_names(name, self.providers.names())
+            remedy = f"add [providers.{name}] with a command; {near}"
             self._warn(origin, what, remedy, key="provider", value=name)
-
-    def _names(self) -> list[str]:
-        return self.providers.names()
 
     def _runtime(self, stack: Stack) -> str:
         """What hosts its sessions (R72); an unknown word loads and is warned about (R6c)."""
         runtime: str = stack.values.get("session") or self.runtime
         if stack.values.get("session") and not is_runtime(runtime):
             what = "an unknown runtime; its sessions load with idle sleep disabled"
-            remedy = near_names(runtime, [*RUNTIMES, f"{EXEC}SCRIPT"])
+            remedy = self.problems.near_names(runtime, [*RUNTIMES, f"{EXEC}SCRIPT"])
             self._warn(stack.origin("session"), what, remedy, key="session", value=runtime)
         return runtime
 

@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar
 from gascity.config.agents import EXEC, RUNTIMES, TMUX, Workshop, inside, is_runtime
 from gascity.config.layers import Stack, stack_of
 from gascity.config.names import check_session_names, named_sessions, resolve_dependencies
-from gascity.config.problems import Problems, Severity, at, near_names
+from gascity.config.problems import Problems, Severity, at
 from gascity.config.providers import Providers
 from gascity.config.rows import Row, Values
 from gascity.config.tables import Draft, RigRow
@@ -134,7 +134,7 @@ class Composition:
         if settings.provider and not is_runtime(settings.provider):
             what = "an unknown runtime; its sessions load with idle sleep disabled"
             where = self.draft.session["provider"][1]
-            remedy = near_names(settings.provider, [*RUNTIMES, f"{EXEC}SCRIPT"])
+            remedy = self.problems.near_names(settings.provider, [*RUNTIMES, f"{EXEC}SCRIPT"])
             problem = where.warning(what, remedy, key="provider", value=settings.provider)
             self.problems.add(problem)
         return settings
@@ -174,23 +174,33 @@ class Composition:
 
     def _apply_overrides(self, stacks: dict[str, Stack]) -> None:
         """`[[rigs.overrides]]`, then `[[rigs.patches]]`, each on the agents of its own rig."""
+        rosters: dict[str, dict[str, None]] = {}
+        for stack in stacks.values():
+            rosters.setdefault(stack.rig, {})[stack.name] = None
         for rig in self.draft.rigs:
             for row in rig.overrides:
-                self._apply_override(rig, row, stacks)
+                self._apply_override(rig, row, stacks, rosters)
 
-    def _apply_override(self, rig: RigRow, row: Row[Any], stacks: dict[str, Stack]) -> None:
+    def _apply_override(
+        self,
+        rig: RigRow,
+        row: Row[Any],
+        stacks: dict[str, Stack],
+        rosters: Mapping[str, Mapping[str, None]],
+    ) -> None:
         name = row.table.agent
         own = f"{rig.table.name}/"
         target = stacks.get(own + name) or stacks.get(name if name.startswith(own) else "")
         if target is not None:
             target.add(row, Source.RIG_OVERRIDE, self.problems)
             return
-        names = [stack.name for stack in stacks.values() if stack.rig == rig.table.name]
         what = f'rig "{rig.table.name}" has no agent of this name'
-        elsewhere = [one for one in stacks if one.rpartition("/")[2] == name]
-        remedy = near_names(name, names) if names or not elsewhere else ""
-        if elsewhere:
-            remedy = f'"{elsewhere[0]}" is not of this rig; ' + (remedy or "use [[patches.agent]]")
+        names = rosters.get(rig.table.name, {})
+        other = next((r for r, known in rosters.items() if name in known), None)
+        remedy = self.problems.near_names(name, names) if names or other is None else ""
+        if other is not None:
+            place = f'rig "{other}"' if other else "no rig"
+            remedy = f"one of that name is in {place}; {remedy or 'use [[patches.agent]]'}"
         self._unmatched(row, "agent", name, what, remedy)
 
     def _apply_patches(self, stacks: dict[str, Stack]) -> None:
@@ -203,7 +213,8 @@ class Composition:
                 target.add(row, Source.AGENT_PATCH, self.problems)
             else:
                 what = "no agent has this identity"
-                self._unmatched(row, "name", name, what, near_names(name, stacks))
+                remedy = self.problems.near_names(name, stacks)
+                self._unmatched(row, "name", name, what, remedy)
 
     def _unmatched(self, row: Row[Any], key: str, name: str, what: str, remedy: str) -> None:
         """An error, unless a missing pack may have held the target (R6a)."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gascity.config.problems import Problems, Where, near_names
+from gascity.config.problems import Problems, Where
 from gascity.config.providers import said_by
 from gascity.config.rows import Row
 from gascity.config.schema import AgentFields, AgentTable, PoolTable, StampFields
@@ -95,7 +95,7 @@ class Stack:
         """Drop what earlier layers said of the keys listed in `unset` (R2)."""
         for key in table.unset:
             if key not in SETTABLE:
-                remedy = near_names(key, SETTABLE)
+                remedy = problems.near_names(key, SETTABLE)
                 problems.add(where.error("unset lists no key of an agent", remedy, value=key))
             elif key in said:
                 what = f"sets {key} and unsets it"

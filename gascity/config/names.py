@@ -11,7 +11,7 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
-from gascity.config.problems import Problems, Severity, at, near_names, shown
+from gascity.config.problems import Problems, Severity, at, shown
 from gascity.config.rows import Row
 from gascity.config.schema import NamedSessionTable
 from gascity.model.city import Agent, NamedMode, NamedSession, Origin
@@ -49,7 +49,7 @@ def named_sessions(
         if not template:
             lost += may_miss
             if not may_miss:
-                remedy = near_names(table.template, agents)
+                remedy = problems.near_names(table.template, agents)
                 what = "no agent has this name"
                 problem = row.where.error(what, remedy, key="template", value=table.template)
                 problems.add(problem)
@@ -144,7 +144,7 @@ def resolve_dependencies(
             elif not target and may_miss:
                 lost += 1
             elif not target:
-                what, remedy = "no agent has this name", near_names(name, agents)
+                what, remedy = "no agent has this name", problems.near_names(name, agents)
             else:
                 wanted.append(target)
             if what:

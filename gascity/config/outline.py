@@ -15,8 +15,8 @@ from typing import Final
 MOST_KEY_PARTS: Final = 32
 MOST_NESTING: Final = 32
 MOST_DIGITS: Final = 4_300
-# A dotted key costs a parser about a kilobyte a part; this many is about 20 MiB.
-MOST_DOTTED_PARTS: Final = 20_000
+# A dotted key costs a parser about half a kilobyte a part; this many is about 30 MiB.
+MOST_DOTTED_PARTS: Final = 60_000
 
 Path = tuple[str | int, ...]
 

@@ -6,15 +6,17 @@ Source: DESIGN §W (R5)
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import Final
 
 from gascity.model.city import City, Origin
 
 MOST_PROBLEMS: Final = 500
-_MOST_CANDIDATES: Final = 2_000
+# Names compared in one load to suggest near ones: about a second of work at the very most.
+_MOST_COMPARISONS: Final = 40_000
 _MOST_CHARACTERS: Final = 80
 
 
@@ -88,6 +90,7 @@ class Problems:
     def __init__(self) -> None:
         self._found: dict[Severity, list[Problem]] = {s: [] for s in Severity}
         self._counts = dict.fromkeys(Severity, 0)
+        self._patience = _MOST_COMPARISONS
 
     def add(self, problem: Problem) -> None:
         """Keep one problem; past `MOST_PROBLEMS` of a severity they are only counted."""
@@ -97,14 +100,30 @@ class Problems:
             kept.append(problem)
 
     @property
-    def full(self) -> bool:
-        """Whether costly remedies (near names) are no longer worth their time."""
-        return sum(self._counts.values()) >= MOST_PROBLEMS
-
-    @property
     def has_errors(self) -> bool:
         """Whether the city will be refused."""
         return self._counts[Severity.ERROR] > 0
+
+    def nearest(self, word: str, known: Collection[str]) -> str:
+        """The known word most like this one, or "" if none is near."""
+        return next(iter(self._close(word, known, 1, 0.6)), "")
+
+    def near_names(self, word: str, known: Collection[str]) -> str:
+        """A remedy that lists up to three names like this one, else the first few there are."""
+        if not known:
+            return "there are none to choose from"
+        near = self._close(word, known, 3, 0.5)
+        if near:
+            return "did you mean " + " or ".join(f'"{name}"' for name in near) + "?"
+        some = ", ".join(f'"{name}"' for name in islice(known, 5))
+        return f"there is {some}" + (", …" if len(known) > 5 else "")
+
+    def _close(self, word: str, known: Collection[str], most: int, cutoff: float) -> list[str]:
+        """Close matches, as long as there is patience left for looking."""
+        if len(known) > self._patience or len(word) > _MOST_CHARACTERS:
+            return []
+        self._patience -= len(known)
+        return difflib.get_close_matches(word, known, n=most, cutoff=cutoff)
 
     def __iter__(self) -> Iterator[Problem]:
         """Every kept problem, errors first, in the order found; then what was only counted."""
@@ -200,25 +219,3 @@ def shown(value: object) -> str:
         text = str(value)
     text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "…"
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word most like this one, or "" if none is near."""
-    candidates = list(known)
-    if len(candidates) > _MOST_CANDIDATES or len(word) > _MOST_CHARACTERS:
-        return ""
-    return next(iter(difflib.get_close_matches(word, candidates, n=1, cutoff=0.6)), "")
-
-
-def near_names(word: str, known: Iterable[str]) -> str:
-    """A remedy that lists up to three names like this one, else the first few there are."""
-    candidates = list(dict.fromkeys(known))
-    if not candidates:
-        return "there are none to choose from"
-    if len(candidates) > _MOST_CANDIDATES or len(word) > _MOST_CHARACTERS:
-        return f"there are {len(candidates)} to choose from"
-    near = difflib.get_close_matches(word, candidates, n=3, cutoff=0.5)
-    if near:
-        return "did you mean " + " or ".join(f'"{name}"' for name in near) + "?"
-    some = ", ".join(f'"{name}"' for name in candidates[:5])
-    return f"there is {some}" + (", …" if len(candidates) > 5 else "")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from gascity.config.presets import NO_RESUME, PRESETS, Preset
-from gascity.config.problems import Problems, near_names
+from gascity.config.problems import Problems
 from gascity.config.rows import Row
 from gascity.config.schema import ProviderTable, Table
 from gascity.model.city import Resume
@@ -135,7 +135,7 @@ class Providers:
             return cli_of(preset)
         if chain and chain[-1].table.base and not self._may_miss:
             row, base = chain[-1], chain[-1].table.base
-            remedy = near_names(base.removeprefix(BUILTIN), self.names())
+            remedy = self._problems.near_names(base.removeprefix(BUILTIN), self.names())
             what = "no such provider, so nothing is inherited"
             self._problems.add(row.where.warning(what, remedy, key="base", value=base))
         return None

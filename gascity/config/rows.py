@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from gascity.config.durations import BadSpan
 from gascity.config.known import QUIET, UNUSED
-from gascity.config.problems import Problems, Where, nearest
+from gascity.config.problems import Problems, Where
 from gascity.config.schema import PoolTable, Table
 
 T = TypeVar("T", bound=Table)
@@ -143,7 +143,7 @@ class TableReader:
                     self._told.add(key)
                     self.problems.add(where.warning("has no effect here", unused[key], key=key))
                 continue
-            near = "" if self.problems.full else nearest(key, fields | quiet)
+            near = self.problems.nearest(key, fields | quiet)
             remedy = f'did you mean "{near}"?' if near else "remove it if it is a slip"
             what = "an unknown key, so nothing reads it"
             if kind == "session_sleep":

@@ -207,6 +207,7 @@ TASK_KEYS: Final = (
     ("gc.routed_to", "identity of the agent whose pool may take it"),
     ("defer_until", "RFC 3339 time before which it is not ready"),
     ("work_released_from", "session that held it before it went back to open (R68)"),
+    ("close_reason", "why it was closed"),
 )
 
 WAIT_KEYS: Final = (

@@ -35,7 +35,6 @@ def configure(command: str, parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read the configuration and answer."""
-    args.command = f"config {args.action}"
     loaded = load_city(Path(find_city(args)))
     if args.action == "validate":
         return _validate(args, loaded)

@@ -91,7 +91,7 @@ def _background(city: Path) -> int:
     out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         child = subprocess.Popen(
-            [sys.executable, "-m", "gascity", "start", "--foreground", "--city", str(city)],
+            [sys.executable, "-P", "-m", "gascity", "start", "--foreground", "--city", str(city)],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
@@ -121,9 +121,10 @@ def _background(city: Path) -> int:
     code = child.wait()
     if code == REFUSED:
         _refuse_second(city)
+    tail = _tail(log, written)
     raise Failure(
-        f"the controller ended with {_ending(code)}{_tail(log, written)}",
-        "see `gc doctor`",
+        f"the controller ended with {_ending(code)}",
+        f"its log ends with:{tail}" if tail else "see `gc doctor`",
         exit=code if code in {2, REFUSED} else FAILED,
     )
 

@@ -113,7 +113,7 @@ def _run(words: list[str], command: list[str]) -> int:
     command[0] = name
     module, parser = parser_of(name)
     args = parser.parse_args(arguments)
-    args.command = name
+    args.command = command[0] = f"{name} {args.action}" if hasattr(args, "action") else name
     args.city = getattr(args, "city", None) or options["city"]
     args.no_color = getattr(args, "no_color", False) or options["no_color"]
     code: int = module.run(args)

@@ -33,7 +33,6 @@ def run(args: argparse.Namespace) -> int:
     """Do one of the four."""
     if args.action == "list":
         return _list(args)
-    args.command = f"session {args.action}"
     city = find_city(args)
     if args.action == "peek":
         text = ask(city, "peek", session=args.session, lines=args.lines)["text"]

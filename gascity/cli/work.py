@@ -74,7 +74,6 @@ def run(args: argparse.Namespace) -> int:
     if args.command == "hook":
         return _hook(args)
     action = args.action
-    args.command = f"bead {action}"
     if action == "list":
         return _list(args)
     bead = _one(args, action)

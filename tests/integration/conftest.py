@@ -9,8 +9,9 @@ from typing import Final
 import pytest
 
 from tests.integration.rig import RuntimeRig, TmuxRig, opened
+from tests.integration.rig_fake import FakeRig
 
-RIGS: Final[dict[str, type[RuntimeRig]]] = {"tmux": TmuxRig}
+RIGS: Final[dict[str, type[RuntimeRig]]] = {"fake": FakeRig, "tmux": TmuxRig}
 
 
 @pytest.fixture

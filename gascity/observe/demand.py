@@ -1,0 +1,124 @@
+"""Who is asked for, read from the store: work, waits and routed beads, indexed by who they name.
+
+A demand that cannot be read is unclear, never none (R9, R61). Cost is linear in open work beads.
+
+Source: DESIGN §5 (R18..R20, R61)
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from gascity.beads.bead import TASK, WAIT, Bead
+from gascity.beads.store import Query, Store, StoreUnavailable
+from gascity.beads.work import ROUTE, WaitState, is_actionable, is_ready, wait_state
+from gascity.model.city import City
+from gascity.model.reading import Known, Reading
+from gascity.model.roster import session_name
+from gascity.model.session import Session
+from gascity.model.world import Demand
+
+
+async def read_demand(
+    store: Store, city: City, sessions: Sequence[Session], *, now: datetime, foreign: str
+) -> Demand:
+    """The demand for these sessions, as of one moment of the store.
+
+    Args:
+        foreign: Why work of this city is kept elsewhere and cannot be read, or "" (R61).
+    """
+    revision = store.demand_revision
+    if foreign:
+        return Demand(unclear=foreign, revision=revision)
+    try:
+        tasks = await store.query(Query(type=TASK))
+        waits = await store.query(Query(type=WAIT))
+    except StoreUnavailable as problem:
+        return Demand(unclear=str(problem), revision=revision)
+    if not tasks and not waits:
+        return Demand(revision=revision)
+    live = {bead.id: bead for bead in (*tasks, *waits)}
+    work, routed = _work(tasks, live, city, sessions, now)
+    ready, pending = _waits(waits, live, now)
+    return Demand(
+        work=_known(work),
+        waits=_known(ready),
+        routed=_known(routed),
+        pending_waits=pending,
+        revision=revision,
+    )
+
+
+def _known(found: Mapping[str, list[str]]) -> dict[str, Reading[tuple[str, ...]]]:
+    return {key: Known(tuple(ids)) for key, ids in found.items()}
+
+
+def _work(
+    tasks: Sequence[Bead],
+    live: Mapping[str, Bead],
+    city: City,
+    sessions: Sequence[Session],
+    now: datetime,
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """({session id: its actionable work}, {pool: ready work that any slot may take})."""
+    pools = {name for name, agent in city.agents.items() if agent.pool is not None}
+    by_word = _names(sessions, pools)
+    work: dict[str, list[str]] = defaultdict(list)
+    routed: dict[str, list[str]] = defaultdict(list)
+    for bead in tasks:
+        if not is_actionable(bead, live, now):
+            continue
+        wanted = bead.assignee or bead.metadata.get(ROUTE, "")
+        if wanted in pools:
+            if is_ready(bead, live, now):
+                routed[wanted].append(bead.id)
+            continue
+        for session_id in by_word.get(wanted) or by_word.get(session_name(wanted), ()):
+            work[session_id].append(bead.id)
+    return work, routed
+
+
+def _names(sessions: Sequence[Session], pools: set[str]) -> dict[str, tuple[str, ...]]:
+    """{word a bead may name: session ids}: id, session name, and the agent of a fixed session."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for session in sessions:
+        words = {session.id, session.name}
+        if session.slot is None and session.template not in pools:
+            words.add(session.template)
+        for word in words:
+            found[word].append(session.id)
+    return {word: tuple(ids) for word, ids in found.items()}
+
+
+def _waits(
+    waits: Sequence[Bead], live: Mapping[str, Bead], now: datetime
+) -> tuple[dict[str, list[str]], frozenset[str]]:
+    """({session id: ready waits}, session ids with a wait that is still pending)."""
+    ready: dict[str, list[str]] = defaultdict(list)
+    pending: set[str] = set()
+    for bead in waits:
+        session_id = bead.metadata.get("session_id", "")
+        state = wait_state(bead, live, now)
+        if state is WaitState.READY:
+            ready[session_id].append(bead.id)
+        elif state is WaitState.PENDING:
+            pending.add(session_id)
+    return ready, frozenset(pending)
+
+
+def foreign_store(city: City, *, has_beads_folder: bool, environment: Mapping[str, str]) -> str:
+    """Why this city's work is kept where we cannot read it, or "" (R61).
+
+    `[beads] provider = "gascity"` in the config ends the doubt.
+    """
+    if city.beads_provider == "gascity":
+        return ""
+    if city.beads_provider:
+        return f"work is kept by [beads] provider = {city.beads_provider!r}, which is not read"
+    if environment.get("GC_BEADS"):
+        return f"work is kept by GC_BEADS={environment['GC_BEADS']}, which is not read"
+    if has_beads_folder:
+        return "work is kept in .beads/, which is not read"
+    return ""

@@ -1,0 +1,56 @@
+"""What the shell may touch: the store, the runtimes by route, the clock, and a way to look again.
+
+Source: DESIGN §X, §8 (CAP-08, R6c)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from gascity.beads.bead import CLOSED, SESSION
+from gascity.beads.record import session_of
+from gascity.beads.store import Applied, Store
+from gascity.model.city import City
+from gascity.model.session import Session
+from gascity.observe.clock import Clock
+from gascity.observe.recollection import Recollection
+from gascity.runtimes.base import Runtime
+
+
+@dataclass(slots=True, kw_only=True)
+class Ports:
+    """The controller's hands. `city` is the last good config; it changes at a reload.
+
+    `foreign_demand` says why work is kept elsewhere (R61), or "". `writable` turns False when the
+    store refused a write, and True again with the next one that succeeds (R75). `records` is what
+    is on disk, for readers that must not wait.
+    """
+
+    store: Store
+    clock: Clock
+    runtimes: Mapping[str, Runtime]
+    city: City
+    memory: Recollection = field(default_factory=Recollection)
+    foreign_demand: str = ""
+    writable: bool = True
+    poke: Callable[[], None] = lambda: None
+    records: dict[str, Session] = field(default_factory=dict)
+
+    def written(self, applied: Applied) -> None:
+        """Keep `records` ({session id: current record}) equal to what was just written."""
+        for bead in applied.beads.values():
+            if bead.type != SESSION:
+                continue
+            if bead.status == CLOSED:
+                self.forget(bead.id)
+            else:
+                self.records[bead.id] = session_of(bead)
+
+    def forget(self, session_id: str) -> None:
+        """The session is gone."""
+        self.records.pop(session_id, None)
+
+    def runtime(self, kind: str) -> Runtime | None:
+        """The runtime behind a route; None when there is none of that kind here."""
+        return self.runtimes.get(kind)

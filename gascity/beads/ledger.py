@@ -16,7 +16,15 @@ from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from gascity.beads.bead import CLOSED, SESSION, Bead
-from gascity.beads.store import Applied, Batch, Conflict, NewBead, Query, Update
+from gascity.beads.store import (
+    CREATED_SUBJECT,
+    Applied,
+    Batch,
+    Conflict,
+    NewBead,
+    Query,
+    Update,
+)
 from gascity.model.events import Event, EventType
 
 # Finds any record, closed ones included, with its place in the order of creation.
@@ -98,7 +106,8 @@ class Ledger:
             ordinals={key: draft.ordinals[key] for key in written},
             created=created,
             events=tuple(
-                numbered(event, self.seq + step) for step, event in enumerate(batch.events, 1)
+                numbered(_about(event, created), self.seq + step)
+                for step, event in enumerate(batch.events, 1)
             ),
             ordinal=draft.ordinal,
             seq=self.seq + len(batch.events),
@@ -248,6 +257,13 @@ def numbered(event: Event, seq: int) -> Event:
         actor=plain(event.actor),
         payload=payload,
     )
+
+
+def _about(event: Event, created: tuple[str, ...]) -> Event:
+    """The event with the id of the new record that it is about (`store.created`)."""
+    if not event.subject.startswith(CREATED_SUBJECT):
+        return event
+    return replace(event, subject=created[int(event.subject.removeprefix(CREATED_SUBJECT))])
 
 
 def event_type(word: str) -> EventType | str:

@@ -45,6 +45,7 @@ class SqliteBeads:
 
     def __init__(self, path: Path, *, mirror: EventMirror | None = None) -> None:
         self.path = path
+        self._log = path.with_name(f"{path.name}-wal")
         self._turn = threading.Lock()
         self._mirror = mirror
         self._broken = ""
@@ -59,12 +60,17 @@ class SqliteBeads:
 
     def get(self, bead_id: str) -> Bead | None:
         """One record, closed ones included, or None."""
-        bead = self._ledger.get(bead_id)
+        bead = self.get_open(bead_id)
         if bead is not None:
             return bead
         with self._reading() as db:
             found = rows.find(db, bead_id)
         return found[1] if found else None
+
+    def get_open(self, bead_id: str) -> Bead | None:
+        """One record that is not closed, from memory alone: waits for nobody."""
+        self._check()
+        return self._ledger.get(bead_id)
 
     def query(self, query: Query) -> list[Bead]:
         """Matching records, oldest first."""
@@ -94,7 +100,7 @@ class SqliteBeads:
         """
         with self._turn:
             db = self._check()
-            with judged(self.path), self._watched():
+            with self._watched():
                 change = self._ledger.prepare(batch, now=now, find=lambda key: rows.find(db, key))
                 if change.is_empty:
                     return change.applied
@@ -135,12 +141,9 @@ class SqliteBeads:
             db = self._check()
             if self._ledger.notes.get(key, "") == value:
                 return
-            with judged(self.path), self._watched(), self._transaction(db):
+            with self._watched(), self._transaction(db):
                 rows.set_note(db, key, value)
-            if value:
-                self._ledger.notes[key] = value
-            else:
-                self._ledger.notes.pop(key, None)
+            self._ledger.notes[key] = value
 
     def prune_events(self, *, before: datetime, max_bytes: int) -> int:
         """Forget the oldest events: all older than `before`, then what exceeds `max_bytes`.
@@ -149,7 +152,7 @@ class SqliteBeads:
         """
         with self._turn:
             db = self._check()
-            with judged(self.path), self._watched():
+            with self._watched():
                 cut = rows.prune_cut(db, time_text(before), max_bytes)
                 if not cut:
                     return 0
@@ -157,7 +160,7 @@ class SqliteBeads:
                     return rows.forget_events(db, cut)
 
     def close(self) -> None:
-        """Fold the log in and release the file; a second time does nothing."""
+        """Release the file; a second time does nothing."""
         with self._turn:
             db, self._db = self._db, None
             if db is not None:
@@ -177,12 +180,12 @@ class SqliteBeads:
     def _reading(self) -> Iterator[sqlite3.Connection]:
         with self._turn:
             db = self._check()
-            with judged(self.path), self._watched():
+            with self._watched():
                 yield db
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """Remember that the file must not be touched again. Goes inside `judged`."""
+        """`judged`, and remember when the file must not be touched again."""
         try:
             with judged(self.path):
                 yield
@@ -206,10 +209,9 @@ class SqliteBeads:
     def _after_commit(self, db: sqlite3.Connection, change: Change) -> None:
         """What may fail without undoing the commit: the mirror and folding in the log."""
         self._mirror_new(change.events)
-        log = self.path.with_name(f"{self.path.name}-wal")
         # A full disk only postpones it; a broken one is reported by the next call.
         with suppress(StoreUnavailable), self._watched():
-            if log.stat().st_size > _LOG_BYTES:
+            if self._log.stat().st_size > _LOG_BYTES:
                 db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
     def _mirror_new(self, events: Sequence[Event]) -> None:
@@ -240,7 +242,8 @@ class SqliteStore:
 
     async def get(self, bead_id: str) -> Bead | None:
         """One record, closed ones included, or None."""
-        return await self._run(lambda: self.beads.get(bead_id))
+        bead = self.beads.get_open(bead_id)
+        return bead or await self._run(lambda: self.beads.get(bead_id))
 
     async def query(self, query: Query) -> Sequence[Bead]:
         """Matching records, oldest first. Open records are answered without touching the disk."""

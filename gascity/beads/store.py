@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 from gascity.beads.bead import Bead
 from gascity.model.events import Event
+
+CREATED_SUBJECT: Final = "\x00created:"
 
 
 class StoreUnavailable(Exception):
@@ -61,6 +63,15 @@ class Update:
     priority: int | None = None
     labels: tuple[str, ...] | None = None
     blocked_by: tuple[str, ...] | None = None
+
+
+def created(index: int) -> str:
+    """The subject of an event about the batch's own `index`-th new record, whose id is yet unknown.
+
+    The store puts the id in its place, so that a record and the event that reports it can be
+    written together (R43).
+    """
+    return f"{CREATED_SUBJECT}{index}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

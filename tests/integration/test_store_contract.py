@@ -26,6 +26,7 @@ from gascity.beads.store import (
     Store,
     StoreUnavailable,
     Update,
+    created,
 )
 from gascity.model.events import Event, EventType
 
@@ -323,6 +324,15 @@ async def test_events_are_numbered_in_order_and_read_after(opened: Opened) -> No
     assert (second.type, second.payload, second.ts) == ("custom.kind", {"n": [1, "ü"]}, NOW)
     assert third == (await store.events(EventQuery(after=2)))[0]
     assert isinstance(third.type, EventType)
+
+
+async def test_a_new_record_is_reported_with_its_id(store: Store) -> None:
+    """An event can name a record that the same batch creates: one write, both durable (R43)."""
+    await create(store, task())
+    batch = Batch(creates=(task(), task()), events=(woke(created(1)), woke(created(0))))
+    applied = await store.apply(batch, now=NOW)
+    assert [event.subject for event in applied.events] == ["gc-3", "gc-2"]
+    assert await store.events(EventQuery()) == list(applied.events)
 
 
 async def test_pruning_forgets_the_oldest_and_numbers_go_on(opened: Opened) -> None:

@@ -69,7 +69,7 @@ async def follow(
     began = said_at = desk.clock.monotonic()
     # The expiry moves when the start is attempted (R24), so the client's own limit is kept apart.
     until = began + patience.total_seconds() if timeout_s else float("inf")
-    state, seen, shown = AttachState.ACCEPTED, desk.progress, ""
+    state, seen, shown = AttachState.ACCEPTED, desk.progress, f"still waking {before.name}"
     while True:
         look = desk.snapshot()
         session = current(look, before)
@@ -84,7 +84,7 @@ async def follow(
         text = _waiting_text(look, session)
         if text != shown or at - said_at >= HEARTBEAT_S:
             shown, said_at = text, at
-            await say({"attach": state.value, "progress": text, "session": session.name,
+            await say({"attach": state.value, "progress": f"{text} ({at - began:.0f}s)", "session": session.name,
                        "waited_s": round(at - began, 1)})  # fmt: skip
         lapses = at + (note.expires_at - desk.clock.now()).total_seconds()
         seen = await next_progress(desk, seen, until=min(until, lapses, at + HEARTBEAT_S))

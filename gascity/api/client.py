@@ -6,6 +6,9 @@ does not answer is told apart: no controller at all, one that hangs, a command t
 Source: DESIGN §13 "The control socket" (R36, R71); surface "Command line"
 """
 
+# ruff: noqa: PTH109, PTH112, PTH113, PTH118, PTH119, PTH120
+# pathlib would cost every command as much as all that is imported here.
+
 from __future__ import annotations
 
 import errno
@@ -41,7 +44,7 @@ STARTING_S: Final = 2.0  # how long a holder of the lock may be without a socket
 
 
 class ControlError(Exception):
-    """What went wrong, what to do about it, and the exit code; `reply` is the controller's, if any."""
+    """What went wrong, what to do, the exit code; `reply` is the controller's object, if any."""
 
     def __init__(
         self, exit: int, what: str, do: str = "", reply: dict[str, Any] | None = None
@@ -86,10 +89,7 @@ def call(city: str, op: str, **fields: object) -> dict[str, Any]:
     Raises:
         ControlError: refused, failed, not answered; `exit` says which.
     """
-    last: dict[str, Any] = {}
-    for last in stream(city, op, **fields):
-        pass
-    return last
+    return list(stream(city, op, **fields))[-1]
 
 
 def stream(city: str, op: str, **fields: object) -> Iterator[dict[str, Any]]:

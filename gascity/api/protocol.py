@@ -1,12 +1,12 @@
 """The words of the control socket: one strict JSON object a line in, one (or a stream) out.
 
 Request: `{"v": 1, "op": <op>, ...fields}`. Reply: `{"v": 1, "ok": true, ...fields}`, or
-`{"v": 1, "ok": false, "exit": <exit code>, "what": <text>, "do": <text>}`. A stream sends one object
-a line; the last one carries `"end": true`. What did not go well keeps its fields beside `what` and `do`:
-a wake that timed out is `{"ok": false, "exit": 4, "outcome": "timed out", "state": "running", ...}`. The bare lines `ping`, `poke`, `reload` and `stop` are the
-ecosystem's and answer with bare words.
+`{"v": 1, "ok": false, "exit": <code>, "what": <text>, "do": <text>}`. A stream sends one object
+a line; the last one carries `"end": true`. An outcome that is no success keeps its fields: a wake
+that timed out says `{"ok": false, "exit": 4, "outcome": "timed out", "state": "running", ...}`.
+The bare lines `ping`, `poke`, `reload` and `stop` are the ecosystem's and answer with bare words.
 
-Source: DESIGN "The control socket"; surface "Command line"
+Source: DESIGN §13 "The control socket"; surface "Command line"
 """
 
 from __future__ import annotations

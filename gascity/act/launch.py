@@ -5,7 +5,6 @@ Source: DESIGN §W (R62, R63, R69); surface "Names and environment of a session"
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import sys
@@ -81,11 +80,11 @@ def session_environment(
 def own_program() -> str:
     """The `gc` that belongs to this interpreter."""
     beside = Path(sys.executable).parent / "gc"
-    return str(beside) if beside.exists() else os.path.abspath(sys.argv[0])
+    return str(beside) if beside.exists() else str(Path(sys.argv[0]).resolve())
 
 
 def resolve_work_dir(place: Place, city: City) -> Path:
-    """The directory it runs in: its own, else its rig's, else the city's. Made when inside the city.
+    """The directory it runs in: its own, its rig's, or the city's; made when inside the city.
 
     Raises:
         StartFailed: it does not exist and is not ours to make.

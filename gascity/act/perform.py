@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, assert_never
+from typing import assert_never
 
 import anyio
 from anyio.abc import TaskGroup
@@ -84,32 +84,32 @@ class Performer:
     ) -> None:
         """Begin one action in a task of its own, unless its session is on a walk already."""
         match action:
-            case Start(session_id, why):
+            case Start(session_id=session_id, why=why):
                 launch = Launch(session_id=session_id, why=why)
                 self.walk(session_id, Walk(kind="start"), lambda: self._start(launch))
-            case AwaitReady(session_id):
+            case AwaitReady(session_id=session_id):
                 self._watch(session_id)
-            case Drain(session_id, resume):
+            case Drain(session_id=session_id, resume=resume):
                 decision = decisions[session_id]
                 probing = decision.capability.kind is CapabilityClass.FULL and not resume
                 if not probing or budget.admits_probe():
                     after = Phase.RECORD if resume else None
                     self._drain(session_id, decision, after)
-            case Commit(session_id):
+            case Commit(session_id=session_id):
                 self._drain(session_id, decisions[session_id], Phase.CONFIRM)
-            case Stop(session_id, reason, restart, retire):
+            case Stop(session_id=session_id, reason=reason, restart=restart, retire=retires):
                 self.stop(
                     StopWalk(
                         session_id=session_id,
                         reason=reason,
                         restart=restart,
-                        retire=retire,
+                        retire=retires,
                         still_wanted=lambda session: self._still(session, reason),
                     )
                 )
-            case Retire(session_id, reason):
+            case Retire(session_id=session_id, reason=reason):
                 walk = Walk(kind="stop", reason=reason)
-                self.walk(session_id, walk, lambda: retire_one(session_id, reason, self.ports))
+                self.walk(session_id, walk, lambda: retire(session_id, reason, self.ports))
             case Create():
                 raise AssertionError("creates are done first")
             case _:
@@ -150,7 +150,7 @@ class Performer:
             self.broken(problem)
         except (StoreUnavailable, Conflict, Gone) as problem:
             self.report(session_id, problem)
-        except Exception as problem:
+        except Exception as problem:  # noqa: BLE001  the loop goes on, the traceback is logged
             self.report(session_id, problem)
 
     async def _start(self, launch: Launch) -> None:
@@ -241,9 +241,6 @@ class Performer:
         )
         await apply(self.ports, Batch(creates=beads, events=events))
         self.ports.poke()
-
-
-retire_one: Final = retire
 
 
 def _context(session: Session, decision: Decision, *, resumed: bool) -> DrainContext:

@@ -199,10 +199,14 @@ async def await_ready(session_id: str, ports: Ports, lookout: Lookout) -> None:
             return
         late = clock.monotonic() - began >= limit
         if (seen.truth is Truth.RUNNING and seen.ready) or late:
-            await change(ports, session_id, lambda s, now: (_ready(s, session, now), ()))
+            await _save_ready(session, ports)
             return
         await clock.sleep_until(clock.monotonic() + pause)
         pause = min(pause * 1.2, READY_LOOK_MOST_S)
+
+
+async def _save_ready(watched: Session, ports: Ports) -> None:
+    await change(ports, watched.id, lambda current, now: (_ready(current, watched, now), ()))
 
 
 def _ready(current: Session, watched: Session, now: datetime) -> Session:

@@ -154,11 +154,23 @@ def parser_of(
 
 
 def add_globals(parser: argparse.ArgumentParser) -> None:
-    """The global options are understood after the command too."""
+    """The global options are understood after the command, and after its subcommand, too."""
     parser.add_argument(
-        "--city", metavar="PATH", default=None, help="the city's folder (else $GC_CITY, else here)"
+        "--city",
+        metavar="PATH",
+        default=argparse.SUPPRESS,
+        help="the city's folder (else $GC_CITY, else here)",
     )
-    parser.add_argument("--no-color", action="store_true", help="no colours (also NO_COLOR)")
+    parser.add_argument(
+        "--no-color",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="no colours (also NO_COLOR)",
+    )
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                add_globals(below)
 
 
 def overview() -> str:

@@ -37,8 +37,8 @@ def manual() -> str:
     parts = [HEAD]
     for name, (_, summary) in COMMANDS.items():
         _, parser = parser_of(name)
-        parts.append("\n".join([f"## gc {name}", "", f"{summary[0].upper()}{summary[1:]}.", ""]))
-        parts[-1] += "\n".join(_command(parser))
+        head = [f"## gc {name}", "", f"{summary[0].upper()}{summary[1:]}.", ""]
+        parts.append("\n".join([*head, *_command(parser)]))
     hot = ", ".join(f"`{name}`" for name in sorted(HOT))
     parts.append(f"## Quick ones\n\nThese load no framework and answer in milliseconds: {hot}.\n")
     return "\n".join(part.rstrip() + "\n" for part in parts)

@@ -103,11 +103,11 @@ def _policy(policy: Mapping[str, Any]) -> list[str]:
 
 
 def _layer(one: Mapping[str, Any]) -> list[str]:
-    wins = one.get("wins", one.get("won", False))
-    value = one.get("value")
-    name = one.get("layer") or one.get("source") or ""
-    mark = "=>" if wins else "  "
-    return [f"{mark} {name}", str(value) if value else "-", str(one.get("origin") or "")]
+    """`=> agent  60s  city.toml:12 [[agent]] mayor`; a silent layer says `-`."""
+    place = f"{one.get('file') or ''}:{one['line']}" if one.get("line") else one.get("file") or ""
+    where = " ".join(str(part) for part in (place, one.get("table")) if part)
+    mark = "=>" if one.get("wins") else "  "
+    return [f"{mark} {one.get('source')}", str(one.get("says") or "-"), where]
 
 
 def _words(value: Any) -> str:

@@ -10,18 +10,21 @@ Source: DESIGN "Time" (HARN-02, R14, R38, R39)
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import heapq
+import math
 import selectors
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import count
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, TypeVarTuple, Unpack
 
 import anyio
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 NOON: Final = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 """When every fake clock starts unless told otherwise."""
@@ -117,6 +120,18 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Seconds, as everything scheduled on this loop counts them."""
         return self._fake.monotonic()
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[Unpack[Ts]], object],
+        *args: Unpack[Ts],
+        context: contextvars.Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """As everywhere; but what is due at no time at all keeps nobody waiting."""
+        if when == math.inf:
+            return asyncio.TimerHandle(when, callback, args, self, context)
+        return super().call_at(when, callback, *args, context=context)
 
 
 def run_virtual(clock: FakeClock, fn: Callable[..., Awaitable[T]], *args: Any) -> T:

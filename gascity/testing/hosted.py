@@ -135,7 +135,7 @@ class FakeHost:
     is_gone: bool = False
     deadline_s: float | None = 2.0
     took: dict[str, float] = field(default_factory=dict)  # {name of call: seconds}
-    _freed: anyio.Event = field(default_factory=anyio.Event)
+    _hanging: list[anyio.Event] = field(default_factory=list)
 
     def of(self, name: str) -> FakeSession:
         """The session of that name; made on first sight."""
@@ -156,13 +156,16 @@ class FakeHost:
         self.hangs = False
         for one in self.sessions.values():
             one.stop_hangs = one.start_hangs = one.probe_hangs = False
-        self._freed.set()
-        self._freed = anyio.Event()
+        for freed in self._hanging:
+            freed.set()
+        self._hanging.clear()
 
     async def hang(self) -> bool:
         """Stand still until `unhang`; False when the deadline came first."""
+        freed = anyio.Event()
+        self._hanging.append(freed)
         with anyio.move_on_after(self.deadline_s):
-            await self._freed.wait()
+            await freed.wait()
             return True
         return False
 

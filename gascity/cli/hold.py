@@ -9,7 +9,7 @@ import argparse
 
 from gascity.cli.ask import ask
 from gascity.cli.failure import DONE, USAGE, Failure, NoController
-from gascity.cli.output import print_json, print_table
+from gascity.cli.output import note, print_json, print_table
 from gascity.cli.place import find_city, whoami
 from gascity.cli.spans import seconds_of
 from gascity.report.table import local_time, safe
@@ -47,7 +47,10 @@ def _pin(args: argparse.Namespace) -> int:
     if for_s <= 0:
         raise Failure("--for must be longer than nothing", "write it as 90s or 1h30m", exit=USAGE)
     fields = {"owner": whoami(), "reason": args.reason, "for_s": for_s}
-    pin = _write(args, "pin", session=_session(args), **fields)["pin"]
+    reply = _write(args, "pin", session=_session(args), **fields)
+    pin = reply["pin"]
+    if reply.get("note"):
+        note(args, str(reply["note"]))
     if args.json:
         print_json(pin)
     else:

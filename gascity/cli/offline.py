@@ -1,28 +1,31 @@
 """What still works when no controller runs: reads, and durable facts (R71).
 
-`answer` takes the same words as the control socket and gives the same fields.
+`answer` takes the words of the control socket and gives the same fields, by the same requests.
 
-Source: DESIGN §11 (R18, R19, R71, R78); surface "Work beads"
+Source: DESIGN §11, §12 (R18, R19, R71, R74, R78)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from datetime import datetime, timedelta
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from gascity.act import requests_hold, requests_work
+from gascity.act.operate import find
+from gascity.act.ports import Refused
 from gascity.beads.mirror import event_object
-from gascity.beads.sqlite import SqliteBeads
 from gascity.beads.store import EventQuery
 from gascity.beads.times import time_of
-from gascity.cli import books, tasks
-from gascity.cli.failure import NoController
-from gascity.model.session import Pin, Session
-from gascity.report.status import recorded, utc
+from gascity.cli import books
+from gascity.cli.desk import EmptyDesk, city_of
+from gascity.cli.failure import Failure, NoController
+from gascity.model.session import Session
+from gascity.report.status import recorded
 
 Fields = Mapping[str, Any]
+Answer = Callable[[EmptyDesk, Fields], Awaitable[dict[str, Any]]]
 
 
 def answer(city: str, op: str, fields: Fields) -> dict[str, Any]:
@@ -30,44 +33,58 @@ def answer(city: str, op: str, fields: Fields) -> dict[str, Any]:
 
     Raises:
         NoController: this needs a controller.
+        Failure: refused, as the controller would have.
     """
     work = OPS.get(op)
     if work is None:
         raise NoController
     with books.opened(city) as beads:
-        return work(beads, city, fields)
+        desk = EmptyDesk(beads, city)
+
+        async def answered() -> dict[str, Any]:
+            return await work(desk, fields)
+
+        try:
+            return asyncio.run(answered())
+        except Refused as refusal:
+            raise Failure(refusal.what, refusal.do, exit=refusal.exit) from None
 
 
 def recorded_status(city: str, wanted: list[str]) -> dict[str, Any]:
     """The status object from the records; `wanted` empty means all."""
-    known: list[Session] = []
-    if books.has_store(city):
-        with books.opened(city) as beads:
-            known = books.sessions(beads)
-    if wanted:
-        known = list({one.id: one for one in (books.find(known, word) for word in wanted)}.values())
-    return recorded(name=tasks.city_name(city), path=city, sessions=known)
+    if not books.has_store(city):
+        return recorded(name=city_of(city).name, path=city, sessions=[])
+    with books.opened(city) as beads:
+        look = EmptyDesk(beads, city).snapshot()
+    chosen: dict[str, Session] = {}
+    try:
+        for word in wanted:
+            one = find(look, word)
+            chosen[one.id] = one
+    except Refused as refusal:
+        raise Failure(refusal.what, refusal.do, exit=refusal.exit) from None
+    shown = chosen.values() if wanted else look.sessions.values()
+    return recorded(name=look.city.name, path=city, sessions=shown, warnings=look.city.warnings)
 
 
 def stored_events(city: str, fields: Fields) -> list[dict[str, Any]]:
     """The kept events that are wanted, as `{"event": ...}`; a note first if some are gone (R74)."""
     if not books.has_store(city):
         return []
-    since = time_of(fields["since"]) if fields.get("since") else None
     after = int(fields.get("after") or 0)
     query = EventQuery(
         after=after,
         types=tuple(fields.get("types") or ()),
         subject=str(fields.get("session") or ""),
-        since=since,
+        since=time_of(fields["since"]) if fields.get("since") else None,
     )
     with books.opened(city) as beads:
         oldest = beads.oldest_seq()
         events = beads.events(query)
-    lost = (
-        [{"note": f"events before {oldest} are no longer kept"}] if 0 < after < oldest - 1 else []
-    )
-    return [*lost, *({"event": event_object(event)} for event in events)]
+    told = [{"event": event_object(event)} for event in events]
+    if 0 < after < oldest - 1:
+        return [{"note": f"events before {oldest} are no longer kept"}, *told]
+    return told
 
 
 def attach_argv(city: str, word: str) -> list[str]:
@@ -78,95 +95,38 @@ def attach_argv(city: str, word: str) -> list[str]:
     """
     from gascity.cli import unattended
 
+    if not books.has_store(city):
+        raise NoController
     with books.opened(city) as beads:
-        session = books.find(books.sessions(beads), word)
+        look = EmptyDesk(beads, city).snapshot()
+    try:
+        session = find(look, word)
+    except Refused as refusal:
+        raise Failure(refusal.what, refusal.do, exit=refusal.exit) from None
     argv = unattended.attach_argv(Path(city), session)
     if argv is None:
         raise NoController(f"{session.name} does not run, and no controller can wake it")
     return argv
 
 
-def _pin(beads: SqliteBeads, city: str, fields: Fields) -> dict[str, Any]:
-    session = books.find(books.sessions(beads), fields["session"])
-    at = books.now()
-    pin = Pin(
-        owner=fields["owner"],
-        reason=fields.get("reason", ""),
-        at=at,
-        expires_at=at + timedelta(seconds=fields["for_s"]),
-    )
-    others = tuple(one for one in session.pins if one.owner != pin.owner and one.expires_at > at)
-    books.change(beads, session, lambda one, _: replace(one, pins=(*others, pin)))
-    return {"pin": _pin_object(session, pin)}
-
-
-def _unpin(beads: SqliteBeads, city: str, fields: Fields) -> dict[str, Any]:
-    session = books.find(books.sessions(beads), fields["session"])
-    owner = fields.get("owner") or ""
-    kept = tuple(one for one in session.pins if owner and one.owner != owner)
-    books.change(beads, session, lambda one, _: replace(one, pins=kept))
-    return {"removed": len(session.pins) - len(kept)}
-
-
-def _pins(beads: SqliteBeads, city: str, fields: Fields) -> dict[str, Any]:
-    at = books.now()
-    found = [
-        _pin_object(session, pin)
-        for session in books.sessions(beads)
-        for pin in session.pins
-        if pin.expires_at > at
-    ]
-    return {"pins": found}
-
-
-def _pin_object(session: Session, pin: Pin) -> dict[str, Any]:
-    return {
-        "session": session.name,
-        "owner": pin.owner,
-        "reason": pin.reason,
-        "at": utc(pin.at),
-        "expires_at": utc(pin.expires_at),
-    }
-
-
-def _suspend(beads: SqliteBeads, city: str, fields: Fields) -> dict[str, Any]:
-    def held(session: Session, at: datetime) -> Session:
-        if session.suspended_at is not None:
-            return session
-        return replace(session, suspended_at=at, suspended_by=fields.get("by", ""))
-
-    return _each(beads, fields, held)
-
-
-def _resume(beads: SqliteBeads, city: str, fields: Fields) -> dict[str, Any]:
-    def free(session: Session, _: datetime) -> Session:
-        if session.suspended_at is None:
-            return session
-        return replace(session, suspended_at=None, suspended_by="")
-
-    return _each(beads, fields, free)
-
-
-def _each(
-    beads: SqliteBeads, fields: Fields, fn: Callable[[Session, datetime], Session]
-) -> dict[str, Any]:
-    known = books.sessions(beads)
-    chosen = known if fields.get("all") else [books.find(known, fields["session"])]
-    changed = [one for one in chosen if books.change(beads, one, fn) is not one]
-    return {"sessions": [one.name for one in (changed if fields.get("all") else chosen)]}
-
-
-OPS: Final[Mapping[str, Callable[[SqliteBeads, str, Fields], dict[str, Any]]]] = {
-    "pin": _pin,
-    "unpin": _unpin,
-    "pins": _pins,
-    "suspend": _suspend,
-    "resume": _resume,
-    "sling": tasks.sling,
-    "beads": tasks.listed,
-    "bead": tasks.shown,
-    "bead_claim": tasks.claim,
-    "bead_close": tasks.close,
-    "bead_update": tasks.update,
-    "hook": tasks.hook,
+OPS: Final[Mapping[str, Answer]] = {
+    "pin": lambda desk, said: requests_hold.pin(desk, **_renamed(said)),
+    "unpin": lambda desk, said: requests_hold.unpin(desk, **_renamed(said)),
+    "pins": lambda desk, _: requests_hold.pins(desk),
+    "suspend": lambda desk, said: requests_hold.suspend(desk, **_renamed(said)),
+    "resume": lambda desk, said: requests_hold.resume(desk, **_renamed(said)),
+    "sling": lambda desk, said: requests_work.sling(desk, **said),
+    "beads": lambda desk, said: requests_work.beads(desk, **said),
+    "bead": lambda desk, said: requests_work.bead(desk, **_renamed(said)),
+    "bead_claim": lambda desk, said: requests_work.claim(desk, **_renamed(said)),
+    "bead_close": lambda desk, said: requests_work.close(desk, **_renamed(said)),
+    "bead_update": lambda desk, said: requests_work.update(desk, **_renamed(said)),
+    "hook": lambda desk, said: requests_work.hook(desk, **_renamed(said)),
 }
+
+# Field of the socket -> argument of the request, where the names differ.
+_ARGUMENTS: Final = {"session": "said", "id": "bead_id", "claim": "claim_it"}
+
+
+def _renamed(said: Fields) -> dict[str, Any]:
+    return {_ARGUMENTS.get(name, name): value for name, value in said.items()}

@@ -24,7 +24,8 @@ def configure(command: str, parser: argparse.ArgumentParser) -> None:
     peek.add_argument("--lines", type=int, default=40, metavar="N", help="how many (40)")
     nudge = actions.add_parser("nudge", help="type a line into it")
     nudge.add_argument("session", metavar="SESSION")
-    nudge.add_argument("text", metavar="TEXT", nargs="+")
+    nudge.add_argument("text", metavar="TEXT", nargs="+", help="what is typed, then Enter")
+    nudge.add_argument("--wake", action="store_true", help="wake it first when it sleeps")
     kill = actions.add_parser("kill", help="stop it now, whatever it does")
     kill.add_argument("session", metavar="SESSION")
 
@@ -40,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
             print(safe(line))
         return DONE
     if args.action == "nudge":
-        fields = {"text": " ".join(args.text), "mode": "send"}
+        fields = {"text": " ".join(args.text), "mode": "wake" if args.wake else "send"}
         reply = ask(city, "nudge", session=args.session, **fields)
     else:
         reply = ask(city, "kill", session=args.session, by=whoami())

@@ -38,12 +38,16 @@ def explained(why: Mapping[str, Any]) -> list[str]:
     """The judgement as lines: verdict, rule, deadline, blockers, signals, policy, changes."""
     lines = [safe(why.get("verdict") or "nothing was decided yet")]
     facts = [
+        ["state", _state(why)],
         ["rule", _words(why.get("rule"))],
         ["deadline", _deadline(why.get("deadline"))],
         ["blockers", ", ".join(_blocker(one) for one in why.get("blockers") or ()) or "none"],
     ]
-    if why.get("held_back"):
-        facts.append(["held back", str(why["held_back"])])
+    for key in ("held_back", "last_error"):
+        if why.get(key):
+            facts.append([key.replace("_", " "), str(why[key])])
+    if sources := why.get("wake_sources"):
+        facts.append(["can be woken by", _words(sources)])
     lines += _block("", facts)
     lines += _block("signals", [_signal(one) for one in why.get("signals") or ()])
     lines += _policy(why.get("policy") or {})
@@ -57,6 +61,12 @@ def _block(title: str, rows: list[list[str]]) -> list[str]:
         return []
     head = ["", f"{title}:"] if title else []
     return head + [f"  {line}" for line in columns(rows)]
+
+
+def _state(why: Mapping[str, Any]) -> str:
+    reason = f" ({why['sleep_reason']})" if why.get("sleep_reason") else ""
+    since = f" since {local_time(why['since'])}" if why.get("since") else ""
+    return f"{why.get('state') or 'unknown'}{reason}{since}"
 
 
 def _deadline(value: Any) -> str:
@@ -73,21 +83,23 @@ def _blocker(one: Any) -> str:
 
 
 def _signal(one: Mapping[str, Any]) -> list[str]:
-    """Name, value, age: `attached  2  3s ago`."""
+    """Name, value, age, detail: `attached  2  3s ago`; a doubtful answer says so by its value."""
     value = one.get("value")
-    age = one.get("age_s")
-    if isinstance(value, bool):
+    health = str(one.get("health") or "known")
+    if health != "known":
+        value = health
+    elif isinstance(value, bool):
         value = "yes" if value else "no"
-    elif value is None:
-        value = "-"
     elif isinstance(value, str) and "T" in value and value.endswith("Z"):
         value = local_time(value)
     elif isinstance(value, list):
-        value = ", ".join(map(str, value)) or "none"
+        value = ", ".join(map(str, value))
+    age = one.get("age_s")
     return [
         str(one.get("name", "")),
-        str(value),
+        str(value) if value not in (None, "") else "none",
         f"{span(float(age))} ago" if isinstance(age, int | float) else "",
+        str(one.get("detail") or ""),
     ]
 
 
@@ -95,19 +107,30 @@ def _policy(policy: Mapping[str, Any]) -> list[str]:
     """The policy chain, winning layer marked, and what became of the request."""
     rows = [
         [key, str(policy[key])]
-        for key in ("requested", "effective", "source", "class", "adjustment", "warning")
+        for key in (
+            "requested",
+            "effective",
+            "source",
+            "class",
+            "adjustment",
+            "masked_by",
+            "capability",
+            "warning",
+        )
         if policy.get(key)
     ]
-    chain = [_layer(one) for one in policy.get("chain") or policy.get("layers") or ()]
+    chain = [_layer(one) for one in policy.get("chain") or ()]
     return _block("policy", rows) + _block("policy chain, strongest first", chain)
 
 
 def _layer(one: Mapping[str, Any]) -> list[str]:
-    """`=> agent  60s  city.toml:12 [[agent]] mayor`; a silent layer says `-`."""
-    place = f"{one.get('file') or ''}:{one['line']}" if one.get("line") else one.get("file") or ""
-    where = " ".join(str(part) for part in (place, one.get("table")) if part)
+    """`=> agent  60s  city.toml:12`; a silent layer says `-`."""
     mark = "=>" if one.get("wins") else "  "
-    return [f"{mark} {one.get('source')}", str(one.get("says") or "-"), where]
+    return [
+        f"{mark} {one.get('layer')}",
+        str(one.get("value") or "-"),
+        str(one.get("origin") or ""),
+    ]
 
 
 def _words(value: Any) -> str:

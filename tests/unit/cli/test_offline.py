@@ -76,12 +76,12 @@ def test_status_of_a_city_never_started_is_empty(city: Path, gc: Gc) -> None:
     assert not (city / ".gc" / "gascity.db").exists()
 
 
-def test_status_of_an_unknown_session_names_the_near_ones(city: Path, gc: Gc) -> None:
-    """A slip in the name is refused with what was probably meant."""
+def test_an_unknown_session_is_a_usage_error(city: Path, gc: Gc) -> None:
+    """A slip in the name ends with exit 2 and says where the names are (R6b)."""
     recorded(city, "mayor")
     ran = gc("status", "mayr")
-    assert ran.code == 3
-    assert "mayor" in ran.err
+    assert ran.code == 2
+    assert "'mayr'" in ran.err
 
 
 def test_a_pin_is_durable(city: Path, gc: Gc) -> None:

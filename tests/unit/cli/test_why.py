@@ -6,11 +6,12 @@ from gascity.cli.why import explained
 
 WHY = {
     "verdict": "mayor stays awake: somebody is attached.",
-    "rule": "running-awake",
+    "state": "awake",
+    "rule": {"row": "running-awake", "path": "evaluate"},
     "signals": [
         {"name": "attached", "value": 2, "age_s": 3},
         {"name": "activity", "value": "2026-03-01T12:00:00.000000Z", "age_s": 130.0},
-        {"name": "pending", "value": None},
+        {"name": "pending", "value": None, "health": "unclear", "detail": "timed out"},
         {"name": "work", "value": []},
     ],
     "policy": {
@@ -18,18 +19,17 @@ WHY = {
         "effective": "60s",
         "source": "workspace_default",
         "chain": [
-            {"source": "agent", "says": "", "wins": False},
+            {"layer": "agent", "value": "", "wins": False, "origin": ""},
             {
-                "source": "workspace_default",
-                "says": "60s",
+                "layer": "workspace_default",
+                "value": "60s",
                 "wins": True,
-                "file": "city.toml",
-                "line": 3,
+                "origin": "city.toml:3",
             },
         ],
     },
     "blockers": [{"name": "attached", "detail": "2 clients"}, "keep_warm"],
-    "deadline": "2026-03-01T12:01:00.000000Z",
+    "deadline": {"at": "2026-03-01T12:01:00.000000Z", "in_s": 60.0},
     "changes": ["detach: it may sleep 60s later"],
 }
 
@@ -47,11 +47,12 @@ def test_the_verdict_comes_first() -> None:
 def test_signals_show_value_and_age() -> None:
     """Each signal with what it said and how long ago; local times with offset (R76)."""
     lines = explained(WHY)
-    assert "  attached  2                          3s ago" in lines
+    assert any(line.split() == ["attached", "2", "3s", "ago"] for line in lines)
     activity = next(line for line in lines if line.startswith("  activity"))
     assert activity.endswith("2m10s ago")
     assert "T12:00" not in activity
     assert any(line.split() == ["work", "none"] for line in lines)
+    assert any(line.split() == ["pending", "unclear", "timed", "out"] for line in lines)
 
 
 def test_the_losing_layers_are_there() -> None:

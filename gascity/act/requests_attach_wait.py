@@ -84,8 +84,14 @@ async def follow(
         text = _waiting_text(look, session)
         if text != shown or at - said_at >= HEARTBEAT_S:
             shown, said_at = text, at
-            await say({"attach": state.value, "progress": f"{text} ({at - began:.0f}s)", "session": session.name,
-                       "waited_s": round(at - began, 1)})  # fmt: skip
+            waited = at - began
+            await say(
+                {
+                    "progress": f"{text} ({waited:.0f}s)",
+                    "attach": state.value,
+                    "session": session.name,
+                }
+            )
         lapses = at + (note.expires_at - desk.clock.now()).total_seconds()
         seen = await next_progress(desk, seen, until=min(until, lapses, at + HEARTBEAT_S))
     if state is AttachState.READY:

@@ -11,6 +11,7 @@ Source: DESIGN §13 "The control socket" (R36, R71); surface "Command line"
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import json
@@ -180,9 +181,11 @@ def _decoded(answer: bytes) -> dict[str, Any]:
 def _exchange(city: str, line: bytes, *, first_s: float, then_s: float | None) -> Iterator[bytes]:
     """Send one line; yield the lines that come back until the other side hangs up."""
     with _connected(city, first_s) as connection:
+        rest = b""
         try:
-            connection.sendall(line + b"\n")
-            rest = b""
+            # Who is not let in is told so and hung up on, perhaps before the line went out.
+            with contextlib.suppress(ConnectionError):
+                connection.sendall(line + b"\n")
             while more := connection.recv(1 << 16):
                 *lines, rest = (rest + more).split(b"\n")
                 for one in lines:

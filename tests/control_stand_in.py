@@ -26,6 +26,7 @@ class StandIn:
     """
 
     city: Path
+    linger: bool = False  # keep a connection open that got a stream without an end
     replies: dict[str, list[list[Reply]]] = field(default_factory=dict)
     asked: list[Reply] = field(default_factory=list)
 
@@ -47,12 +48,15 @@ class StandIn:
             except OSError:
                 return
             with connection, contextlib.suppress(OSError):
-                connection.settimeout(5)
+                connection.settimeout(20)
                 with connection.makefile("rb") as lines:
                     request = json.loads(lines.readline())
-                self.asked.append(request)
-                for one in self._next(request["op"]):
-                    connection.sendall(json.dumps(one).encode() + b"\n")
+                    self.asked.append(request)
+                    last: Reply = {}
+                    for last in self._next(request["op"]):
+                        connection.sendall(json.dumps(last).encode() + b"\n")
+                    if self.linger and not last.get("end", True):
+                        lines.read()  # until the client leaves
 
     def _next(self, op: str) -> list[Reply]:
         answers = self.replies.get(op)
@@ -90,9 +94,9 @@ def hung(city: Path) -> Iterator[socket.socket]:
 
 
 @contextlib.contextmanager
-def controlled(city: Path) -> Iterator[StandIn]:
+def controlled(city: Path, *, linger: bool = False) -> Iterator[StandIn]:
     """A stand-in that holds the city's lock and serves its socket."""
-    stand_in = StandIn(city)
+    stand_in = StandIn(city, linger)
     with hung(city) as server:
         thread = threading.Thread(target=stand_in.serve, args=(server,), daemon=True)
         thread.start()

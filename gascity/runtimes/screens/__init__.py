@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from gascity.runtimes.screens.generic import GENERIC
+from gascity.runtimes.screens.claude import CLAUDE
+from gascity.runtimes.screens.generic import CAUTIOUS, GENERIC
 from gascity.runtimes.screens.rules import Detector, Judgement
+from gascity.runtimes.screens.shell import SHELL
 from gascity.runtimes.screens.text import Screen, read_screen
 
-DETECTORS: Final[dict[str, Detector]] = {one.name: one for one in (GENERIC,)}
+DETECTORS: Final[dict[str, Detector]] = {one.name: one for one in (GENERIC, CLAUDE, SHELL)}
 
 
 def detector_named(name: str) -> Detector:
-    """The detector of that name; the generic one for names nobody knows."""
-    return DETECTORS.get(name, GENERIC)
+    """The detector of that name; one that never says idle for a name that has no rules yet."""
+    return DETECTORS.get(name or GENERIC.name, CAUTIOUS)
 
 
 def judge(screen: Screen, *, detector: str = "", prefix: str = "") -> Judgement:

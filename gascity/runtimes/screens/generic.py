@@ -9,6 +9,7 @@ Source: DESIGN §8 (R15)
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from gascity.model.world import ScreenVerdict
@@ -97,7 +98,8 @@ ASKS: Final = (
     r"|press (enter|return|any key)( to continue)?\W*$"
 )
 PAGER: Final = (
-    r"^\(END\)|^:$|^--More--|^lines \d+-\d+|^Manual page .* line \d+|^-- (INSERT|VISUAL|REPLACE) --"
+    r"^\(END\)|^:$|^--More--|^lines \d+-\d+|^\s*Manual page .* line \d+"
+    r"|^-- (INSERT|VISUAL|REPLACE) --"
 )
 
 RULES: Final = (
@@ -129,9 +131,25 @@ RULES: Final = (
 )
 
 
+def squeezed(lines: Iterable[Line]) -> str:
+    """The text without spaces and rules, so that a window of another width changes little."""
+    return re.sub(r"[\s─━═]+", "", "".join(line.text for line in lines))
+
+
 def steady(screen: Screen) -> str:
-    """All visible text without spaces, so that a window of another width changes little."""
-    return re.sub(r"[\s─━═]+", "", "".join(line.text for line in screen.lines))
+    """All visible text."""
+    return squeezed(screen.lines)
 
 
 GENERIC: Final = Detector(name="generic", regions=regions, rules=RULES, steady=steady)
+
+# For programs that have a name but no rules yet: their prompts may stay visible while they work,
+# and the keys they name may mean anything.
+CAUTIOUS: Final = Detector(
+    name="cautious",
+    regions=regions,
+    rules=tuple(
+        rule for rule in RULES if rule.verdict is not ScreenVerdict.IDLE and rule.name != "keys"
+    ),
+    steady=steady,
+)

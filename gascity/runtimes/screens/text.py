@@ -19,7 +19,7 @@ _ESCAPE: Final = re.compile(
     r"|\x1b\[[0-?]*[ -/]*[@-~]"
     r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\)"
     r"|\x1b[()*+][0-9A-Za-z]"
-    r"|\x1b."
+    r"|\x1b.?"
     r"|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f]"
 )
 _SIDES: Final = "│┃║|"

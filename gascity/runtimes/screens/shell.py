@@ -1,0 +1,102 @@
+"""A plain shell as the agent: bash, zsh, fish, dash at their prompts.
+
+The prompt is on the cursor's line. What follows it is a draft unless it is dim (suggestions) or
+stands far to the right (right prompts) while the cursor is still at home. An unfinished command and
+a history search are drafts as well.
+
+Source: DESIGN §8 (R15)
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from gascity.model.world import ScreenVerdict
+from gascity.runtimes.screens import generic
+from gascity.runtimes.screens.rules import Detector, Regions, Rule
+from gascity.runtimes.screens.text import Line, Screen
+
+_PROMPT: Final = re.compile(r"^[^\n]*?[$#%❯➜»λ](?=\s|$)")
+_RIGHT: Final = re.compile(r"^\s{8,}\S")
+
+
+def _row(screen: Screen) -> int | None:
+    """The cursor's row; without a cursor the last line with anything on it."""
+    if screen.cursor is not None:
+        return screen.cursor[1] if screen.cursor[1] < len(screen.lines) else None
+    filled = [row for row, line in enumerate(screen.lines) if not line.is_blank]
+    return filled[-1] if filled else None
+
+
+def _prompt_end(line: Line, prefix: str) -> int | None:
+    """The column after the prompt, None when the line has none."""
+    sign = prefix.rstrip()
+    if sign:
+        start = line.text.find(sign)
+        return start + len(sign) if start >= 0 and not line.text[:start].strip() else None
+    found = _PROMPT.match(line.text)
+    return found.end() if found else None
+
+
+def _input(screen: Screen, prefix: str) -> str:
+    row = _row(screen)
+    if row is None or any(not line.is_blank for line in screen.lines[row + 1 :]):
+        return ""
+    line = screen.lines[row]
+    end = _prompt_end(line, prefix)
+    if end is None:
+        return ""
+    rest = line.after(end)
+    if not rest.text.strip() or rest.is_faint:
+        return "empty"
+    is_home = screen.cursor is not None and screen.cursor[0] <= end + 1
+    return "empty" if is_home and _RIGHT.match(rest.text) else f"draft: {rest.text.strip()}"
+
+
+def regions(screen: Screen, prefix: str) -> Regions:
+    """`input` and `last`; `alternate` is on while a full-screen program runs."""
+    row = _row(screen)
+    return {
+        "input": _input(screen, prefix),
+        "last": screen.lines[row].text.rstrip() if row is not None else "",
+        "alternate": "on" if screen.is_alternate else "",
+        "question": screen.lines[row].text.strip()[:200] if row is not None else "",
+    }
+
+
+RULES: Final = (
+    Rule(name="pager", verdict=ScreenVerdict.PAGER, region="last", pattern=generic.PAGER),
+    Rule(name="alternate", verdict=ScreenVerdict.UNKNOWN, region="alternate", pattern="on"),
+    Rule(
+        name="secret",
+        verdict=ScreenVerdict.PENDING,
+        region="last",
+        pattern=generic.SECRET,
+        kind="secret",
+    ),
+    Rule(
+        name="asks",
+        verdict=ScreenVerdict.PENDING,
+        region="last",
+        pattern=generic.ASKS,
+        kind="choice",
+    ),
+    Rule(
+        name="search",
+        verdict=ScreenVerdict.DRAFT,
+        region="last",
+        pattern=r"^\((reverse-)?i-search\)|^(bck|fwd)-i-search:|^search:",
+    ),
+    Rule(name="draft", verdict=ScreenVerdict.DRAFT, region="input", pattern="^draft"),
+    Rule(name="prompt", verdict=ScreenVerdict.IDLE, region="input", pattern="^empty$"),
+    Rule(
+        name="unfinished",
+        verdict=ScreenVerdict.DRAFT,
+        region="last",
+        pattern=r"^((d|b)?quote|heredoc|cmdsubst|pipe|for|while|if|then|else|do|case|function)*> ?",
+        unless=r"^>>>|^read>",
+    ),
+)
+
+SHELL: Final = Detector(name="shell", regions=regions, rules=RULES, steady=generic.steady)

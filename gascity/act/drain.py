@@ -27,7 +27,7 @@ from gascity.model.session import ExitClass, Session, SleepIntent, SleepReason
 from gascity.model.world import Probe, ProbeResult, World
 from gascity.observe.ports import Ports
 from gascity.observe.world import Lookout, watch_of
-from gascity.runtimes.base import RuntimeUnreachable, WaitsForIdle
+from gascity.runtimes.base import RuntimeUnreachable
 
 PROBE_TIMEOUT_S: Final = 1.0
 PROBE_SLACK_S: Final = 2.0
@@ -109,8 +109,8 @@ async def _probe(walk: DrainWalk) -> bool:
 
 async def probe(session: Session, ports: Ports) -> Probe:
     """One bounded look for an idle boundary; every fault is an answer (R16)."""
-    runtime = ports.runtime(session.runtime)
-    if not isinstance(runtime, WaitsForIdle):
+    runtime = ports.prober(session.runtime)
+    if runtime is None:
         return Probe(result=ProbeResult.UNSUPPORTED, at=ports.clock.now())
     watch = watch_of(session, ports.city, screen=True)
     try:

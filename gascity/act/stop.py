@@ -29,7 +29,7 @@ from gascity.model.session import (
 from gascity.model.world import ProbeResult, Truth
 from gascity.observe.ports import Ports
 from gascity.observe.world import Lookout
-from gascity.runtimes.base import RuntimeUnreachable, WaitsForIdle
+from gascity.runtimes.base import RuntimeUnreachable
 
 ASKS_FOR_BOUNDARY: Final = frozenset({StopReason.CONFIG_DRIFT, StopReason.IDLE_TIMEOUT})
 """Restarts that wait for a safe boundary where the runtime can show one (R32, R40)."""
@@ -74,7 +74,7 @@ async def stop(walk: StopWalk, ports: Ports, lookout: Lookout) -> bool:
 
 async def _at_boundary(session: Session, ports: Ports) -> bool:
     """Whether nothing in front of it would be cut off; runtimes that cannot tell say yes."""
-    if not isinstance(ports.runtime(session.runtime), WaitsForIdle):
+    if ports.prober(session.runtime) is None:
         return True
     found = await probe(session, ports)
     ports.memory.probes[session.id] = found

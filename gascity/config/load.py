@@ -60,10 +60,11 @@ def load_city(path: Path, *, check_owner: bool = True) -> LoadResult:
     for problem in check_city(city):
         problems.add(problem)
     found = tuple(problems)
+    files = tuple(document.name for document in reading.documents)
     if problems.has_errors:
-        return LoadResult(city=None, problems=found)
+        return LoadResult(city=None, problems=found, files=files)
     warnings = tuple(str(problem) for problem in found)
-    return LoadResult(city=replace(city, warnings=warnings), problems=found)
+    return LoadResult(city=replace(city, warnings=warnings), problems=found, files=files)
 
 
 def _is_city(document: Document) -> bool:

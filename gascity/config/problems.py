@@ -68,10 +68,14 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadResult:
-    """A composed city and every problem found on the way; `city` is None if one is an error."""
+    """A composed city and every problem found on the way; `city` is None if one is an error.
+
+    `files` are the names, relative to the city, of everything that was read.
+    """
 
     city: City | None
     problems: tuple[Problem, ...] = ()
+    files: tuple[str, ...] = ()
 
     @property
     def errors(self) -> tuple[Problem, ...]:

@@ -15,7 +15,7 @@ from gascity.model.city import City
 from gascity.model.session import Session
 from gascity.observe.clock import Clock
 from gascity.observe.recollection import Recollection
-from gascity.runtimes.base import Runtime
+from gascity.runtimes.base import Runtime, WaitsForIdle
 
 
 @dataclass(slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class Ports:
 
     `foreign_demand` says why work is kept elsewhere (R61), or "". `writable` turns False when the
     store refused a write, and True again with the next one that succeeds (R75). `records` is what
-    is on disk, for readers that must not wait.
+    is on disk, for readers that must not wait. `notes` hands over facts about hosts to be stored.
     """
 
     store: Store
@@ -36,6 +36,7 @@ class Ports:
     writable: bool = True
     poke: Callable[[], None] = lambda: None
     records: dict[str, Session] = field(default_factory=dict)
+    notes: Callable[[], Mapping[str, str]] = dict
 
     def written(self, applied: Applied) -> None:
         """Keep `records` ({session id: current record}) equal to what was just written."""
@@ -54,3 +55,8 @@ class Ports:
     def runtime(self, kind: str) -> Runtime | None:
         """The runtime behind a route; None when there is none of that kind here."""
         return self.runtimes.get(kind)
+
+    def prober(self, kind: str) -> WaitsForIdle | None:
+        """The same, when it can confirm an idle boundary."""
+        found: object = self.runtimes.get(kind)
+        return found if isinstance(found, WaitsForIdle) else None

@@ -22,6 +22,7 @@ class Recollection:
     walks: dict[str, Walk] = field(default_factory=dict)
     waiting_since: dict[str, datetime] = field(default_factory=dict)
     missing: frozenset[str] = frozenset()
+    missing_since: float | None = None  # monotonic second of the first reading that missed somebody
     resumed_at: datetime | None = None
 
     def frozen(self) -> Memory:

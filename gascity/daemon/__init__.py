@@ -1,0 +1,8 @@
+"""The controller: one loop that observes, decides, acts and reports, wired to real parts.
+
+Source: DESIGN §X
+"""
+
+from gascity.daemon.controller import Controller, Snapshot
+
+__all__ = ["Controller", "Snapshot"]

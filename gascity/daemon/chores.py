@@ -1,0 +1,130 @@
+"""What a controller does around its patrols: config, clock jumps, old events, its own problems.
+
+Source: DESIGN §13 (R6, R14, R21, R61, R74, R75)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+from gascity.act.save import apply
+from gascity.beads.store import Batch, StoreBroken, StoreUnavailable
+from gascity.daemon.config_watch import ConfigWatch
+from gascity.model.events import Event, EventType
+from gascity.observe.clock import JumpWatch
+from gascity.observe.ports import Ports
+from gascity.observe.world import Lookout
+from gascity.report.log import logger
+
+CONFIG_LOOK_S: Final = 1.0
+PRUNE_EVERY: Final = timedelta(hours=1)
+RESUMED: Final = "resumed_at"
+log = logger("chores")
+
+
+class Chores:
+    """The duties of one controller beside its patrols."""
+
+    def __init__(self, ports: Ports, config: ConfigWatch | None) -> None:
+        self.ports = ports
+        self.reload = False
+        self._config = config
+        self._jumps = JumpWatch(ports.clock)
+        self._pruned_at: datetime | None = None
+
+    async def begin(self, lookout: Lookout) -> None:
+        """Load what the store remembers and say that a controller is here."""
+        sessions = await lookout.sessions()
+        self.ports.records = {session.id: session for session in sessions}
+        noted = await self.ports.store.get_note(RESUMED)
+        self.ports.memory.resumed_at = datetime.fromisoformat(noted) if noted else None
+        self._jumps.jumped()
+        started = Event(
+            type=EventType.CONTROLLER_STARTED,
+            ts=self.ports.clock.now(),
+            message=f"controller started with {len(sessions)} sessions",
+            payload={"city": self.ports.city.name, "revision": self.ports.city.revision},
+        )
+        try:
+            await apply(self.ports, Batch(events=(started,)))
+        except StoreBroken:
+            raise
+        except StoreUnavailable as problem:
+            log.warning("the store takes no writes", problem=str(problem))
+
+    async def before_patrol(self) -> None:
+        """Take a changed config and notice a clock that ran ahead."""
+        await self._read_config()
+        await self._notice_jump()
+
+    async def after_patrol(self, now: datetime) -> None:
+        """Store what was learnt about hosts; forget old events once an hour (R10, R74)."""
+        try:
+            for key, text in self.ports.notes().items():
+                await self.ports.store.set_note(key, text)
+            await self._prune(now)
+        except StoreBroken:
+            raise
+        except StoreUnavailable as problem:
+            log.warning("not written", problem=str(problem))
+
+    async def _prune(self, now: datetime) -> None:
+        if self._pruned_at is not None and now - self._pruned_at < PRUNE_EVERY:
+            return
+        self._pruned_at = now
+        settings = self.ports.city.events
+        await self.ports.store.prune_events(
+            before=now - settings.keep.delta, max_bytes=settings.max_bytes
+        )
+
+    async def watch_config(self, changed: Callable[[], None]) -> None:
+        """Look at the config's files once a second; tell of a change at once."""
+        while self._config is not None:
+            clock = self.ports.clock
+            await clock.sleep_until(clock.monotonic() + CONFIG_LOOK_S)
+            if self._config.has_changed():
+                changed()
+
+    def problems(self) -> tuple[str, ...]:
+        """What people should know about the controller itself."""
+        found = []
+        if not self.ports.writable:
+            found.append("the store takes no writes: nothing is put to sleep, wakes go on")
+        if self._config is not None and self._config.problem:
+            found.append(f"config rejected, the last good one is in force: {self._config.problem}")
+        if self.ports.foreign_demand:
+            found.append(f"{self.ports.foreign_demand}; nobody is put to sleep")
+        return tuple(found)
+
+    async def _read_config(self) -> None:
+        """Take a changed config; while somebody is missing from it, read it again (R21)."""
+        wanted = self.reload or bool(self.ports.memory.missing_since)
+        if self._config is None or not wanted:
+            return
+        self.reload = False
+        now = self.ports.clock.now()
+        reloaded = await self._config.read(self.ports.city, now=now)
+        if reloaded is None:
+            return
+        if reloaded.city is not None:
+            self.ports.city = reloaded.city
+            self.ports.memory.missing = frozenset()
+            self.ports.memory.missing_since = None
+        log.info(str(reloaded.event.type), message=reloaded.event.message)
+        await apply(self.ports, Batch(events=(reloaded.event,)))
+
+    async def _notice_jump(self) -> None:
+        """A machine that was suspended, or a clock set forward, restarts every window (R14)."""
+        if not self._jumps.jumped():
+            return
+        now = self.ports.clock.now()
+        self.ports.memory.resumed_at = now
+        log.info("wall clock ran ahead; idle windows start again", at=now.isoformat())
+        try:
+            await self.ports.store.set_note(RESUMED, now.isoformat())
+        except StoreBroken:
+            raise
+        except StoreUnavailable as problem:
+            log.warning("resume not written", problem=str(problem))

@@ -1,0 +1,118 @@
+"""The config on disk: read again when it changed, kept as it was when the new one is bad.
+
+Source: DESIGN §1 (R6, R6a, R21; F48)
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+import anyio.to_thread
+
+from gascity.config.load import load_city
+from gascity.config.problems import LoadResult
+from gascity.config.reload import compare
+from gascity.model.city import City
+from gascity.model.events import Event, EventType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reloaded:
+    """One reading of a changed config: the new city or None, and the event that reports it."""
+
+    city: City | None
+    event: Event
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class ConfigWatch:
+    """Watches the files a city was read from."""
+
+    folder: Path
+    files: tuple[Path, ...] = ()
+    problem: str = ""
+    loaded_at: datetime | None = None
+    _seen: str = field(default="", init=False)
+
+    def remember(self, result: LoadResult) -> None:
+        """Take the files of a successful reading as the ones to watch."""
+        self.files = _files(result, self.folder)
+        self._seen = _digest(self.files)
+
+    def has_changed(self) -> bool:
+        """Whether any file differs from what was read last; reads each of them."""
+        return _digest(self.files) != self._seen
+
+    async def read(self, current: City, *, now: datetime) -> Reloaded | None:
+        """Read the config again; None when it means what it meant, or fails as it failed.
+
+        A rename of the workspace is refused: it needs a restart (R6).
+        """
+        digest = await anyio.to_thread.run_sync(_digest, self.files)
+        result = await anyio.to_thread.run_sync(lambda: load_city(self.folder))
+        self._seen = digest
+        self.files = _files(result, self.folder)
+        city = result.city
+        if city is None:
+            return self._rejected(map(str, result.errors), now)
+        refused = compare(current, city).refused
+        if refused:
+            return self._rejected([refused], now)
+        self.problem = ""
+        self.loaded_at = now
+        if replace(city, revision="") == replace(current, revision=""):
+            return None
+        return Reloaded(city=city, event=_reloaded(current, city, now))
+
+    def _rejected(self, problems: Iterable[str], now: datetime) -> Reloaded | None:
+        """The last good config stays; each bad state is reported once."""
+        text = "; ".join(problems)
+        if text == self.problem:
+            return None
+        self.problem = text
+        event = Event(
+            type=EventType.CONFIG_REJECTED,
+            ts=now,
+            message=f"config rejected, the last good one stays: {text}"[:2000],
+            payload={"problems": text},
+        )
+        return Reloaded(city=None, event=event, problem=text)
+
+
+def _reloaded(old: City, new: City, now: datetime) -> Event:
+    """What the reload changes; sleepers whose policy changes are re-armed by it (R6, R80)."""
+    change = compare(old, new)
+    return Event(
+        type=EventType.CONFIG_RELOADED,
+        ts=now,
+        message=f"config reloaded: {len(change.changed)} sessions change class or policy",
+        payload={
+            "added": list(change.added),
+            "removed": list(change.removed),
+            "unseen": list(change.unseen),
+            "changed": [str(one) for one in change.changed],
+            "revision": new.revision,
+        },
+    )
+
+
+def _files(result: LoadResult, folder: Path) -> tuple[Path, ...]:
+    """Every file that took part, the city's own first."""
+    return tuple(folder / name for name in result.files) or (folder / "city.toml",)
+
+
+def _digest(files: Iterable[Path]) -> str:
+    """One hash over names and contents; a missing file counts as such."""
+    found = hashlib.sha256()
+    for file in files:
+        found.update(str(file).encode())
+        try:
+            found.update(hashlib.sha256(file.read_bytes()).digest())
+        except OSError as problem:
+            found.update(type(problem).__name__.encode())
+    return found.hexdigest()

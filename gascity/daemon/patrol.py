@@ -1,0 +1,104 @@
+"""One patrol: observe, decide, save, act. Four lines and what may go wrong between them.
+
+Source: DESIGN §X (R42, R43, R75)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gascity.act.budget import TickBudget
+from gascity.act.perform import Performer
+from gascity.act.save import apply
+from gascity.beads.record import to_update
+from gascity.beads.store import Batch, Conflict, StoreBroken, StoreUnavailable
+from gascity.decide.tick import decide
+from gascity.model.plan import Plan, Start, Stop
+from gascity.model.session import StopReason
+from gascity.model.world import World
+from gascity.observe.ports import Ports
+from gascity.observe.world import Lookout
+
+TRIES: Final = 5
+SECOND_READING_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patrolled:
+    """What one patrol saw and decided."""
+
+    world: World
+    plan: Plan
+
+
+async def patrol(ports: Ports, lookout: Lookout, performer: Performer) -> Patrolled:
+    """Run one patrol.
+
+    A write that met another one is no failure: the whole picture is taken again.
+
+    Raises:
+        StoreUnavailable: the records could not be read.
+        StoreBroken: the process must end.
+    """
+    budget = TickBudget(clock=ports.clock, began=ports.clock.monotonic())
+    for _ in range(TRIES):
+        world = await lookout.city()
+        plan = decide(world)
+        try:
+            await _save(world, plan, ports)
+        except Conflict:
+            continue
+        except StoreBroken:
+            raise
+        except StoreUnavailable:
+            plan = _only_wakes(plan)
+        performer.taken = _taken(plan)
+        await performer.perform(plan, budget=budget)
+        return Patrolled(world=world, plan=plan)
+    raise Conflict("the records kept changing during the patrol")
+
+
+async def _save(world: World, plan: Plan, ports: Ports) -> None:
+    """Everything the plan changes, with its events, in one batch (R43)."""
+    updates = tuple(
+        update
+        for session_id, after in plan.changes.items()
+        if (update := to_update(world.sessions[session_id], after)).metadata
+    )
+    if not updates and not plan.events:
+        return
+    insist = world.demand.revision if updates else None
+    await apply(ports, Batch(updates=updates, events=plan.events, expect_demand=insist))
+
+
+def _only_wakes(plan: Plan) -> Plan:
+    """With the store not writable nothing is stopped; wakes go on (R75, D4)."""
+    return replace(
+        plan, actions=tuple(action for action in plan.actions if isinstance(action, Start))
+    )
+
+
+def _taken(plan: Plan) -> dict[str, StopReason]:
+    """{session id: reason} of every structural stop the plan asks for, for drains under way."""
+    return {action.session_id: action.reason for action in plan.actions if isinstance(action, Stop)}
+
+
+def remember(ports: Ports, done: Patrolled, *, monotonic: float) -> bool:
+    """Keep what the next patrol must know of this one; whether that one is wanted soon.
+
+    Somebody whom the config does not name is removed only by a second complete reading, at least
+    a second later (R21).
+    """
+    plan, world, memory = done.plan, done.world, ports.memory
+    if not plan.missing:
+        memory.missing, memory.missing_since = frozenset(), None
+    elif memory.missing_since is None:
+        memory.missing_since = monotonic
+    elif monotonic - memory.missing_since >= SECOND_READING_S:
+        memory.missing = plan.missing
+    memory.waiting_since = {
+        session_id: memory.waiting_since.get(session_id, world.now) for session_id in plan.queued
+    }
+    memory.keep_only(world.sessions)
+    return bool(plan.queued) or bool(plan.missing)

@@ -1,0 +1,79 @@
+"""The only place that knows concrete runtimes and stores: a city's folder → its ports.
+
+Source: DESIGN "The tree" (R61, R67, R72)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+from gascity.beads.mirror import EventMirror
+from gascity.beads.sqlite import SqliteStore
+from gascity.model.city import City
+from gascity.observe.clock import SystemClock
+from gascity.observe.demand import foreign_store
+from gascity.observe.ports import Ports
+from gascity.report.log import logger
+from gascity.runtimes.base import Runtime
+from gascity.runtimes.tmux import ServerId, TmuxRuntime, default_socket
+
+STATE: Final = ".gc"
+DATABASE: Final = "gascity.db"
+MIRROR: Final = "events.jsonl"
+SERVER_NOTE: Final = "tmux_server"
+log = logger("wiring")
+
+
+async def open_ports(city: City) -> Ports:
+    """The ports of a city on this machine: SQLite in `.gc/`, tmux on a server of its own.
+
+    Raises:
+        StoreUnavailable: the database cannot be opened.
+    """
+    folder = Path(city.path)
+    state = folder / STATE
+    store = await SqliteStore.open(state / DATABASE, mirror=EventMirror(state / MIRROR))
+    known = _known_server(await store.get_note(SERVER_NOTE))
+    seen: list[ServerId] = []
+    tmux = TmuxRuntime(
+        city.session.socket or default_socket(city.name, folder),
+        city=city.path,
+        tmux_config=city.session.tmux_config,
+        known_server=known,
+        on_server=seen.append,
+        scratch=state,
+    )
+    runtimes: Mapping[str, Runtime] = {tmux.kind: tmux}
+    return Ports(
+        store=store,
+        clock=SystemClock(),
+        runtimes=runtimes,
+        city=city,
+        foreign_demand=foreign_store(
+            city, has_beads_folder=(folder / ".beads").is_dir(), environment=os.environ
+        ),
+        notes=lambda: _server_notes(seen),
+    )
+
+
+def _server_notes(seen: list[ServerId]) -> dict[str, str]:
+    """What to store about the tmux server since the last call; {note: text}."""
+    if not seen:
+        return {}
+    latest = seen[-1]
+    seen.clear()
+    return {SERVER_NOTE: json.dumps(asdict(latest), default=str)}
+
+
+def _known_server(text: str) -> ServerId | None:
+    """The server an earlier controller stored; an unreadable note is none."""
+    try:
+        return ServerId(**json.loads(text)) if text else None
+    except (TypeError, ValueError):
+        log.warning("stored tmux server is not readable", note=text)
+        return None

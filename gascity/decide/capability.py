@@ -24,6 +24,9 @@ CLASS: Final[Mapping[tuple[bool, bool], CapabilityClass]] = {
     (False, False): CapabilityClass.DISABLED,
 }
 
+NO_ROUTE: Final = "unclear:route"
+UNMET: Final = "interactive-contract"  # what policy notes when the signals were not enough
+
 _NOTHING: Final = Support(
     activity_clock=False, idle_boundary=False, pending_signal=False, attachment_signal=False
 )
@@ -46,7 +49,7 @@ def resolve_capability(
     """
     remembered = _remembered(session, runtime)
     if isinstance(support, Unclear):
-        return _failed(remembered or CapabilityClass.DISABLED, _NOTHING, "route")
+        return _as_before(session, remembered or CapabilityClass.DISABLED)
     offered = support.value if isinstance(support, Known) else _NOTHING
     activity = _has_clock(offered, sighting, remembered)
     boundary = offered.idle_boundary and not (
@@ -104,6 +107,18 @@ def _remembered(session: Session, runtime: str) -> CapabilityClass | None:
         return CapabilityClass(session.policy.capability)
     except ValueError:
         return None
+
+
+def _as_before(session: Session, kind: CapabilityClass) -> Capability:
+    """Without a route only memory speaks: signals as the last resolved policy had them (FP-03)."""
+    enough = kind is not CapabilityClass.DISABLED and session.policy.adjustment != UNMET
+    signals = Support(
+        activity_clock=kind is not CapabilityClass.DISABLED,
+        idle_boundary=kind is CapabilityClass.FULL,
+        pending_signal=enough,
+        attachment_signal=enough,
+    )
+    return _snapshot(kind, signals, NO_ROUTE, ProbeHealth.FAILED_CLOSED)
 
 
 def _failed(kind: CapabilityClass, found: Support, reading: str) -> Capability:

@@ -5,14 +5,14 @@ Source: DESIGN §X stage 5
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gascity.decide.judge import Judged
 from gascity.decide.recovery import Row
 from gascity.model.events import Event, EventType
 from gascity.model.plan import Action, Blocker
-from gascity.model.session import Session, StopReason
+from gascity.model.session import Session, SleepIntent, StopReason
 from gascity.model.world import Sighting, World
 
 
@@ -51,3 +51,32 @@ def stopped_event(case: Case, session: Session, reason: str, **extra: Any) -> Ev
         message=f"asleep: {reason}" if reason == "idle" else reason,
         payload=payload,
     )
+
+
+def drop_intent(case: Case, *blockers: str) -> tuple[Session, tuple[Event, ...]]:
+    """Clear idle markers; an announced drain is reported as aborted (EVT-03, R54)."""
+    session = case.session
+    if session.sleep_intent is SleepIntent.NONE:
+        return session, ()
+    now = case.world.now
+    cleared = replace(
+        session,
+        sleep_intent=SleepIntent.NONE,
+        latch_generation=0,
+        diagnostics=replace(session.diagnostics, abort_blockers=blockers, blocked_at=now),
+    )
+    payload: dict[str, Any] = {
+        "reason": blockers[0] if blockers else "",
+        "blockers": list(blockers),
+        "aborted": True,
+    }
+    if case.judged is not None:
+        payload["capability"] = str(case.judged.capability.kind)
+    event = Event(
+        type=EventType.SLEEP_ABORTED,
+        ts=now,
+        subject=session.name,
+        message=f"idle drain aborted: {', '.join(blockers)}",
+        payload=payload,
+    )
+    return cleared, (event,)

@@ -9,6 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
+from gascity.model.city import Agent
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
@@ -49,6 +51,23 @@ def needed_templates(
         template: Need(dependents=tuple(dependents[template]), roots=tuple(carried[template]))
         for template in carried
     }
+
+
+def upstream_edges(
+    roots: Collection[str], agents: Mapping[str, Agent]
+) -> dict[str, tuple[str, ...]]:
+    """{template: what it depends on} for the roots and all that is upstream of them.
+
+    Costs the closure, not the city (R27).
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    queue = [name for name in roots if name in agents]
+    while queue:
+        name = queue.pop()
+        if name not in found:
+            found[name] = agents[name].depends_on
+            queue.extend(needed for needed in found[name] if needed in agents)
+    return found
 
 
 def dependents_first(depends_on: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

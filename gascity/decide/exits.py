@@ -52,11 +52,19 @@ class ExitRecord:
 
 
 def classify_exit(
-    session: Session, seen: Sighting, judged: Judged | None, *, doubtful: bool
+    session: Session,
+    seen: Sighting,
+    judged: Judged | None,
+    *,
+    doubtful: bool,
+    marker: SleepIntent = SleepIntent.NONE,
 ) -> ExitClass | None:
-    """Whose doing it was that a session recorded awake is found stopped; None: it never ran.
+    """Whose doing it was that a session recorded awake is found stopped.
+
+    None: it never ran, or nobody can say yet.
 
     Args:
+        marker: The idle-stop marker on the record. A confirmed one is our own doing (CRASH-02).
         judged: Its judgement now; None when the config no longer names it.
         doubtful: Demand is unclear, so "nobody needs it" cannot be said.
     """
@@ -66,6 +74,8 @@ def classify_exit(
         return ExitClass.OPERATOR_STOP
     if not session.was_started:
         return None
+    if marker is SleepIntent.CONFIRMED:
+        return ExitClass.IDLE_CONTROLLER_STOP
     if ending.host_gone:
         return ExitClass.HOST_RESTART
     if session.state is State.CREATING:
@@ -76,8 +86,9 @@ def classify_exit(
         and not judged.wakes
     )
     failed = bool(ending.signal) or ending.code not in (None, 0) or seen.agent_exited
-    if headless and not failed and not doubtful:
-        return ExitClass.IDLE_SELF_EXIT
+    if headless and not failed and marker is SleepIntent.NONE:
+        # While demand is unclear this is neither a crash nor a reason to go cold (R9).
+        return None if doubtful else ExitClass.IDLE_SELF_EXIT
     return ExitClass.UNEXPECTED_EXIT
 
 
@@ -107,7 +118,7 @@ def record_exit(
     if kind is ExitClass.OPERATOR_STOP:
         reason = ASLEEP_AFTER[session.stop_note.reason] if session.stop_note else SleepReason.NONE
         return ExitRecord(session=fall_asleep(base, reason, now=now), kind=kind)
-    if kind is ExitClass.HOST_RESTART:
+    if kind in (ExitClass.HOST_RESTART, ExitClass.IDLE_CONTROLLER_STOP):
         return ExitRecord(session=fall_asleep(base, SleepReason.NONE, now=now), kind=kind)
     if kind is ExitClass.FAILED_START:
         return record_failed_start(base, ending, settings=settings, now=now)
@@ -162,7 +173,7 @@ def _maybe_quarantine(
 ) -> ExitRecord:
     if settings.max_restarts == 0 or count < settings.max_restarts:
         return ExitRecord(session=session, kind=kind, events=events)
-    length = min(QUARANTINE_FIRST * 2**session.quarantine_cycle, QUARANTINE_MOST)
+    length = min(QUARANTINE_FIRST * 2 ** min(session.quarantine_cycle, 8), QUARANTINE_MOST)
     held = replace(
         session,
         state=State.QUARANTINED,
@@ -203,7 +214,7 @@ def restart_backoff(session: Session, now: datetime) -> timedelta:
     if count < 2:
         return timedelta(0)
     last = max((*session.exits, *session.failed_starts))
-    wait = min(timedelta(seconds=2 ** (count - 1)), BACKOFF_MOST)
+    wait = min(timedelta(seconds=2 ** min(count - 1, 8)), BACKOFF_MOST)
     return max(timedelta(0), min(last, now) + wait - now)
 
 

@@ -169,7 +169,9 @@ def display_state(session: Session, world: World) -> DisplayState:
     return DisplayState(session.state.value)
 
 
-def wake_sources(session: Session, judged: Judged, world: World) -> tuple[str, ...]:
+def wake_sources(
+    session: Session, judged: Judged, world: World, *, depended_on: frozenset[str]
+) -> tuple[str, ...]:
     """What could wake it from now on, for the status of a sleeper (R46)."""
     found = ["attach"] if judged.place.agent.attach else []
     found.append("operator")
@@ -177,7 +179,7 @@ def wake_sources(session: Session, judged: Judged, world: World) -> tuple[str, .
         found.append("work")
     if session.id in world.demand.pending_waits:
         found.append("wait")
-    if any(session.template in agent.depends_on for agent in world.city.agents.values()):
+    if session.template in depended_on:
         found.append("dependency")
     return tuple(found)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from gascity.decide.capability import NO_ROUTE
 from gascity.model.city import SessionClass
 from gascity.model.duration import OFF
 from gascity.model.plan import Blocker, Capability, CapabilityClass, HardWake, Policy
@@ -27,8 +28,10 @@ from gascity.model.world import (
 )
 
 SCREEN_BLOCKERS: Final[Mapping[ScreenVerdict, str]] = {
-    # What is on the screen, seen from the sleep side. A question is a hard wake of its own.
+    # What is on the screen, seen from the sleep side. A question that the runtime reports is a
+    # hard wake of its own; one that only the screen shows still blocks.
     ScreenVerdict.BUSY: "idle_boundary",
+    ScreenVerdict.PENDING: "pending",
     ScreenVerdict.BACKGROUND: "background",
     ScreenVerdict.DRAFT: "idle_boundary",
     ScreenVerdict.RATELIMIT: "idle_boundary",
@@ -62,10 +65,17 @@ def keep_warm_window(
         return Window(reference_at=reference, deadline=None, is_open=True)
     if reference is None:
         return Window(reference_at=None, deadline=None, is_open=True)
-    if session.sleep_request is not None and session.sleep_request.at >= reference:
-        return Window(reference_at=reference, deadline=session.sleep_request.at, is_open=False)
+    asked = session.sleep_request
+    if asked is not None and sleep_is_asked(session, reference):
+        return Window(reference_at=reference, deadline=asked.at, is_open=False)
     deadline = reference + policy.effective.delta
     return Window(reference_at=reference, deadline=deadline, is_open=now < deadline)
+
+
+def sleep_is_asked(session: Session, reference: datetime | None) -> bool:
+    """Whether `gc sleep` still stands: what happened after it takes it back (R64)."""
+    asked = session.sleep_request
+    return asked is not None and (reference is None or asked.at >= reference)
 
 
 def idle_reference(
@@ -105,6 +115,8 @@ def doubt_blockers(
     found = demand_doubt(session, demand)
     if seen.truth is not Truth.RUNNING:
         return found
+    if capability.adjustment == NO_ROUTE:
+        found.append(Blocker(name="runtime_unknown", detail="its route could not be looked up"))
     interactive = policy.session_class is not SessionClass.NONINTERACTIVE
     if isinstance(seen.attached, Unclear) and (interactive or capability.has_attachment_signal):
         found.append(Blocker(name="attachment_unknown", detail=seen.attached.why))

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from gascity.decide.capability import resolve_capability
 from gascity.decide.fingerprint import Fingerprint, fingerprint
 from gascity.decide.idle import Window, keep_warm_window, probe_blockers, solid_blockers
 from gascity.decide.policy import effective_policy, masked_by, requested_policy
 from gascity.decide.wake import config_wakes, latch_holds
-from gascity.model.city import City
+from gascity.model.city import Agent, City
 from gascity.model.duration import OFF
 from gascity.model.plan import Blocker, Capability, HardWake, Policy
-from gascity.model.reading import Unsupported
-from gascity.model.roster import Place, fixed_places, slot_place
+from gascity.model.reading import Reading, Unclear
+from gascity.model.roster import Place, session_name, slot_place
 from gascity.model.session import Session
-from gascity.model.world import Truth, World
+from gascity.model.world import Support, Truth, World
+
+_UNASKED: Final[Reading[Support]] = Unclear("not asked")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +68,21 @@ def place_of(session: Session, city: City) -> Place | None:
         return None
     if session.slot is not None:
         return slot_place(agent, session.slot) if agent.pool is not None else None
-    place = fixed_places(city).get(session.name)
-    return place if place is not None and place.template == session.template else None
+    return fixed_place(session.name, agent, city)
+
+
+def fixed_place(name: str, agent: Agent, city: City) -> Place | None:
+    """The place of that name among the fixed and named sessions of one agent.
+
+    Costs the named sessions, not the city (R27).
+    """
+    named = [one for one in city.named_sessions if one.template == agent.identity]
+    for one in named:
+        if session_name(one.identity) == name:
+            return Place(name=name, template=agent.identity, agent=agent, named=one.mode)
+    if named or agent.pool is not None or session_name(agent.identity) != name:
+        return None
+    return Place(name=name, template=agent.identity, agent=agent)
 
 
 def judge(
@@ -79,7 +95,7 @@ def judge(
     seen = world.sighting(session.id)
     capability = resolve_capability(
         session,
-        support=world.support.get(session.id, Unsupported()),
+        support=world.support.get(session.id, _UNASKED),
         sighting=seen,
         probe=world.memory.probes.get(session.id),
         runtime=place.agent.runtime,

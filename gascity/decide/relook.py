@@ -16,6 +16,7 @@ from typing import Final
 from gascity.decide.drain import STOP_ASKED, Phase, Verdict
 from gascity.decide.idle import demand_doubt, doubt_blockers
 from gascity.decide.judge import Judged, judge
+from gascity.decide.pools import causes_of
 from gascity.decide.wake import hard_wakes
 from gascity.model.duration import OFF
 from gascity.model.plan import Blocker
@@ -75,7 +76,7 @@ def relook(
         done = taken == StopReason.CONFIG_DRIFT and truth is Truth.STOPPED
         verdict = Verdict.WOKEN if done else Verdict.TAKEN
         return Looked(verdict=verdict, blockers=(Blocker(name=name),))
-    judged = judge(session, world, hard_wakes(world).of(session_id))
+    judged = judge(session, world, causes_of(session, world, hard_wakes(world)))
     if judged is None:
         return GONE
     stopped = phase in STOP_ASKED and truth is Truth.STOPPED
@@ -83,6 +84,8 @@ def relook(
     if against:
         return Looked(verdict=Verdict.WOKEN, blockers=against, judged=judged)
     unsure = _unsure(judged, session, world, stopped=stopped)
+    if context.forced:
+        unsure = tuple(blocker for blocker in unsure if blocker.name == "runtime_unknown")
     # A stop that was seen is recorded whatever the demand; finishing waits for clear demand.
     if unsure and not (stopped and phase is Phase.STOP):
         return Looked(verdict=Verdict.UNSURE, blockers=unsure, judged=judged)

@@ -10,17 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from gascity.decide.case import Case, Settled, stopped_event
-from gascity.decide.exits import (
-    fall_asleep,
-    record_exit,
+from gascity.decide.case import Case, Settled, drop_intent, stopped_event
+from gascity.decide.exits import fall_asleep, record_exit
+from gascity.decide.idle import is_starting, sleep_is_asked
+from gascity.decide.stopped import (
+    after_exit,
+    commit,
+    evaluate_stopped,
+    preserve,
+    rest,
+    start_unless_held,
 )
-from gascity.decide.idle import demand_doubt, is_starting
-from gascity.decide.stopped import after_exit, evaluate_stopped, start_unless_held
 from gascity.decide.structural import drift_may_restart, idle_timeout_due
-from gascity.decide.wake import held_reason
 from gascity.model.duration import OFF
 from gascity.model.events import Event, EventType
 from gascity.model.plan import (
@@ -28,7 +31,6 @@ from gascity.model.plan import (
     AwaitReady,
     Blocker,
     CapabilityClass,
-    Commit,
     Drain,
     Path,
     Retire,
@@ -56,7 +58,7 @@ def _hold(case: Case) -> Settled:
 
 def _structural(case: Case) -> Settled:
     """The idle path is dropped at once; what follows depends on whether it still runs."""
-    session, events = _drop_intent(case, f"draining:{case.structural}")
+    session, events = drop_intent(case, f"draining:{case.structural}")
     running = case.seen.truth is Truth.RUNNING
     reason = case.structural
     assert reason is not None
@@ -101,11 +103,11 @@ def _wake(case: Case) -> Settled:
     """Somebody needs it: markers go; it stays awake or is started."""
     judged = case.judged
     assert judged is not None
-    session, events = _drop_intent(case, *sorted(judged.wake_names))
+    session, events = drop_intent(case, *sorted(judged.wake_names))
     if case.seen.truth is Truth.RUNNING:
         awake = _as_awake(replace(case, session=session))
-        return replace(awake, events=(*events, *awake.events))
-    exited = after_exit(replace(case, session=session))
+        return replace(awake, events=(*events, *_woke(case, judged.reasons[0]), *awake.events))
+    exited = after_exit(replace(case, session=session), marker=case.session.sleep_intent)
     started = start_unless_held(replace(case, session=exited.session), judged.reasons)
     return replace(started, events=(*events, *exited.events, *started.events))
 
@@ -153,9 +155,10 @@ def _idle(case: Case) -> Settled:
     """Begin an idle drain when nothing solid speaks against it."""
     session, judged = case.session, case.judged
     assert judged is not None
-    wants = judged.policy.effective is not OFF or session.sleep_request is not None
-    forced = session.sleep_request is not None and session.sleep_request.force
-    if not case.world.writable or not wants:
+    asked = sleep_is_asked(session, judged.window.reference_at)
+    wants = judged.policy.effective is not OFF or asked
+    forced = asked and session.sleep_request is not None and session.sleep_request.force
+    if not wants:
         return Settled(session=session)
     if judged.solid and not forced:
         return Settled(session=session)
@@ -170,37 +173,21 @@ def _drain_on(case: Case) -> Settled:
 def _adopt(case: Case) -> Settled:
     """It runs although the record says otherwise: awake again, with a new window (REC-21, R29)."""
     session = replace(_adopted(case), sleep_intent=SleepIntent.NONE)
+    return Settled(session=session, events=_woke(case, "adopted"))
+
+
+def _woke(case: Case, reason: str) -> tuple[Event, ...]:
+    """`session.woke` for a session recorded as down that is found running (EVT-05)."""
+    if case.session.state in (State.AWAKE, State.CREATING):
+        return ()
     event = Event(
         type=EventType.WOKE,
         ts=case.world.now,
-        subject=session.name,
+        subject=case.session.name,
         message="found running; adopted",
-        payload={"reason": "adopted", "previous_sleep_reason": str(case.session.sleep_reason)},
+        payload={"reason": reason, "previous_sleep_reason": str(case.session.sleep_reason)},
     )
-    was_down = case.session.state not in (State.AWAKE, State.CREATING)
-    return Settled(session=session, events=(event,) if was_down else ())
-
-
-def _rest(case: Case) -> Settled:
-    """A cold slot: stays cold unless its latch broke and config wants it (REC-04, WAKE-21)."""
-    judged = case.judged
-    assert judged is not None
-    held = held_reason(case.session, case.world)
-    if held or not judged.config:
-        return Settled(session=case.session, held_back=held)
-    return start_unless_held(case, ("config",))
-
-
-def _commit(case: Case) -> Settled:
-    """Finish a confirmed stop, once nothing about demand is unclear (REC-06, REC-19)."""
-    if demand_doubt(case.session, case.world.demand):
-        return Settled(session=case.session)
-    return Settled(session=case.session, action=Commit(session_id=case.session.id))
-
-
-def _preserve(case: Case) -> Settled:
-    """A confirmed stop of a session asleep for another reason keeps that reason (R31)."""
-    return Settled(session=replace(case.session, sleep_intent=SleepIntent.NONE))
+    return (event,)
 
 
 def _ambiguous(case: Case) -> Settled:
@@ -248,31 +235,6 @@ def _adopted(case: Case) -> Session:
     )
 
 
-def _drop_intent(case: Case, *blockers: str) -> tuple[Session, tuple[Event, ...]]:
-    """Clear idle markers; an announced drain is reported as aborted (EVT-03, R54)."""
-    session = case.session
-    if session.sleep_intent is SleepIntent.NONE:
-        return session, ()
-    now = case.world.now
-    cleared = replace(
-        session,
-        sleep_intent=SleepIntent.NONE,
-        latch_generation=0,
-        diagnostics=replace(session.diagnostics, abort_blockers=blockers, blocked_at=now),
-    )
-    payload: dict[str, Any] = {"reason": blockers[0] if blockers else "", "blockers": blockers}
-    if case.judged is not None:
-        payload["capability"] = str(case.judged.capability.kind)
-    event = Event(
-        type=EventType.SLEEP_ABORTED,
-        ts=now,
-        subject=session.name,
-        message=f"idle drain aborted: {', '.join(blockers)}",
-        payload=payload,
-    )
-    return cleared, (event,)
-
-
 PATHS: Final[Mapping[Path, Callable[[Case], Settled]]] = {
     Path.HOLD: _hold,
     Path.STRUCTURAL: _structural,
@@ -280,8 +242,8 @@ PATHS: Final[Mapping[Path, Callable[[Case], Settled]]] = {
     Path.EVALUATE: _evaluate,
     Path.DRAIN: _drain_on,
     Path.ADOPT: _adopt,
-    Path.REST: _rest,
-    Path.COMMIT: _commit,
-    Path.PRESERVE: _preserve,
+    Path.REST: rest,
+    Path.COMMIT: commit,
+    Path.PRESERVE: preserve,
     Path.AMBIGUOUS: _ambiguous,
 }

@@ -36,11 +36,12 @@ def plan_starts(wanted: Sequence[Start], world: World, order: Mapping[str, int])
         a dependent waits until a session of each dependency that is wanted too is ready.
     """
     coming = {world.sessions[start.session_id].template for start in wanted}
+    peers = _peers(wanted, world)
     waiting: dict[str, str] = {}
     ready: list[Start] = []
     queued: set[str] = set()
     for start in wanted:
-        reason, final = _dependency_wait(world.sessions[start.session_id], world, start, coming)
+        reason, final = _dependency_wait(start, world, coming, peers)
         if reason:
             waiting[start.session_id] = reason
             if not final:
@@ -64,15 +65,28 @@ def _rank(start: Start, world: World, order: Mapping[str, int]) -> tuple[bool, d
     return (not asked, since, order.get(session.template, 0), session.name)
 
 
+def _peers(wanted: Sequence[Start], world: World) -> dict[str, list[Session]]:
+    """{template: its sessions} of every template that a wanted start depends on."""
+    found: dict[str, list[Session]] = {}
+    for start in wanted:
+        agent = world.city.agents.get(world.sessions[start.session_id].template)
+        for dependency in agent.depends_on if agent is not None else ():
+            found.setdefault(dependency, [])
+    for session in world.sessions.values() if found else ():
+        if session.template in found:
+            found[session.template].append(session)
+    return found
+
+
 def _dependency_wait(
-    session: Session, world: World, start: Start, coming: set[str]
+    start: Start, world: World, coming: set[str], by_template: Mapping[str, Sequence[Session]]
 ) -> tuple[str, bool]:
     """Why it waits for a dependency, and whether only a person can end that; ("", False) to go."""
-    agent = world.city.agents.get(session.template)
+    agent = world.city.agents.get(world.sessions[start.session_id].template)
     for dependency in agent.depends_on if agent is not None else ():
         if dependency not in world.city.agents:
             continue
-        peers = [s for s in world.sessions.values() if s.template == dependency]
+        peers = by_template[dependency]
         if any(_is_ready(peer, world) for peer in peers):
             continue
         holds = [held for peer in peers if (held := held_reason(peer, world))]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gascity.decide.case import Case, Settled, stopped_event
+from gascity.decide.case import Case, Settled, drop_intent, stopped_event
 from gascity.decide.exits import (
     ExitRecord,
     classify_exit,
@@ -15,11 +15,12 @@ from gascity.decide.exits import (
     record_exit,
     restart_backoff,
 )
+from gascity.decide.fingerprint import still_holds
 from gascity.decide.idle import demand_doubt
 from gascity.decide.wake import config_wakes, held_reason, rests_unstarted
 from gascity.model.duration import OFF
-from gascity.model.plan import Start
-from gascity.model.session import ExitClass, Session, SleepReason, State
+from gascity.model.plan import Commit, Start
+from gascity.model.session import ExitClass, Session, SleepIntent, SleepReason, State
 from gascity.model.world import World
 
 
@@ -66,13 +67,17 @@ def _rest_cold(case: Case) -> Settled:
     return Settled(session=cold, events=(stopped_event(case, cold, "idle"),))
 
 
-def after_exit(case: Case) -> ExitRecord:
-    """The record once an exit that was not written down yet is accounted for."""
+def after_exit(case: Case, *, marker: SleepIntent = SleepIntent.NONE) -> ExitRecord:
+    """The record once an exit that was not written down yet is accounted for.
+
+    Args:
+        marker: The idle-stop marker that the record carried when this tick began.
+    """
     session = case.session
     if session.state not in (State.AWAKE, State.CREATING):
         return ExitRecord(session=session, kind=None)
     doubtful = bool(demand_doubt(session, case.world.demand))
-    kind = classify_exit(session, case.seen, case.judged, doubtful=doubtful)
+    kind = classify_exit(session, case.seen, case.judged, doubtful=doubtful, marker=marker)
     record = record_exit(
         session,
         kind,
@@ -85,6 +90,45 @@ def after_exit(case: Case) -> ExitRecord:
         event = stopped_event(case, record.session, "idle", exit_intent=str(kind))
         return replace(record, events=(*record.events, event))
     return record
+
+
+def rest(case: Case) -> Settled:
+    """A cold slot: stays cold unless its latch broke and config wants it (REC-04, WAKE-21)."""
+    judged = case.judged
+    assert judged is not None
+    held = held_reason(case.session, case.world)
+    if held or not judged.config:
+        return Settled(session=case.session, held_back=held)
+    return start_unless_held(case, ("config",))
+
+
+def commit(case: Case) -> Settled:
+    """Finish a confirmed stop, once nothing about demand is unclear (REC-06, REC-19).
+
+    It never commits under a policy that no longer holds: then it is a sleeper like any other (R35).
+    """
+    if demand_doubt(case.session, case.world.demand):
+        return Settled(session=case.session)
+    if case.session.sleep_request is not None or _still_asks(case):
+        return Settled(session=case.session, action=Commit(session_id=case.session.id))
+    session, events = drop_intent(case, "keep_warm")
+    exited = after_exit(replace(case, session=session), marker=case.session.sleep_intent)
+    again = evaluate_stopped(replace(case, session=exited.session))
+    return replace(again, events=(*events, *exited.events, *again.events))
+
+
+def _still_asks(case: Case) -> bool:
+    """Whether the policy the stop was announced under still asks for sleep."""
+    session, judged = case.session, case.judged
+    assert judged is not None
+    return judged.policy.effective is not OFF and still_holds(
+        judged.fingerprint, stored=session.fingerprint, stored_inputs=session.fingerprint_inputs
+    )
+
+
+def preserve(case: Case) -> Settled:
+    """A confirmed stop of a session asleep for another reason keeps that reason (R31)."""
+    return Settled(session=replace(case.session, sleep_intent=SleepIntent.NONE))
 
 
 def start_unless_held(case: Case, why: tuple[str, ...]) -> Settled:

@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Final
 
 from gascity.decide.wake import held_reason
-from gascity.model.city import City
 from gascity.model.plan import Blocker, Cause
 from gascity.model.roster import Place, is_suspended
 from gascity.model.session import Session, State, StopReason
@@ -102,6 +101,8 @@ def idle_timeout_due(
     if session.state is not State.AWAKE or held_reason(session, world):
         return IdleTimeout()
     bead, count, deferred_at = _deferral(session)
+    if deferred_at is None or deferred_at < reference_at:
+        bead, count = "", 0  # it was active since: no longer in a row
     since = max(reference_at, deferred_at) if deferred_at else reference_at
     if world.now - since < limit.delta:
         return IdleTimeout()
@@ -129,19 +130,8 @@ def _deferral(session: Session) -> tuple[str, int, datetime | None]:
         return "", 0, None
 
 
-def missing_sessions(world: World, placed: AbstractSet[str]) -> frozenset[str]:
+def missing_sessions(world: World, unplaced: AbstractSet[str]) -> frozenset[str]:
     """Ids of sessions that this complete reading of the config does not name (R21)."""
     if world.city.incomplete:
         return frozenset()
-    return frozenset(
-        session.id
-        for session in world.sessions.values()
-        if session.name not in placed and not session.foreign_state
-    )
-
-
-def suspended_text(session: Session, city: City, place: Place) -> str:
-    """Who suspended it and the command that lifts it."""
-    if session.suspended_at is not None:
-        return f"suspended by {session.suspended_by or 'operator'}; `gc resume {session.name}`"
-    return f"suspended by {is_suspended(city, place.agent)} in the config"
+    return frozenset(one for one in unplaced if not world.sessions[one].foreign_state)

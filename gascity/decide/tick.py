@@ -8,8 +8,9 @@ Source: DESIGN §X (NORM-01..07, DEP-08, POOL-18)
 
 from __future__ import annotations
 
-from gascity.decide.assemble import assemble, judge_all, plan_all_pools, roster
+from gascity.decide.assemble import assemble, judge_all, plan_all_pools
 from gascity.decide.normalize import normalize
+from gascity.decide.roster import roster
 from gascity.decide.wake import hard_wakes
 from gascity.model.plan import Plan
 from gascity.model.world import World

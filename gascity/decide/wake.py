@@ -12,8 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
-from gascity.decide.dependencies import Need, needed_templates
+from gascity.decide.dependencies import Need, needed_templates, upstream_edges
 from gascity.decide.fingerprint import Fingerprint, still_holds
 from gascity.model.city import NamedMode, SessionClass
 from gascity.model.duration import OFF
@@ -52,43 +53,57 @@ def hard_wakes(world: World) -> Wakes:
     for session_id, causes in direct.items():
         session = world.sessions[session_id]
         roots[session.template].extend(f"{session.name}:{wake.cause}" for wake in causes)
-    edges = {name: agent.depends_on for name, agent in world.city.agents.items()}
-    needs = needed_templates(roots, edges) if roots else {}
+    for template in _served_pools(world):
+        roots[template].append(f"{template}:{Cause.WORK}")
+    needs = needed_templates(roots, upstream_edges(roots, world.city.agents))
     if not needs:
         return Wakes(by_session=direct, needs={}, unborn=frozenset())
     return _with_dependencies(world, direct, needs)
+
+
+def _served_pools(world: World) -> Iterable[str]:
+    """Pools that ready work is routed to: whichever slot takes it stands on the same templates."""
+    for template, reading in world.demand.routed.items():
+        agent = world.city.agents.get(template)
+        if agent is None or not isinstance(reading, Known) or not reading.value:
+            continue
+        if not is_suspended(world.city, agent):
+            yield template
 
 
 def _with_dependencies(
     world: World, direct: Mapping[str, tuple[HardWake, ...]], needs: Mapping[str, Need]
 ) -> Wakes:
     """Give each needed template one bearer and name who stands behind it (R22)."""
+    below = {name for need in needs.values() for name in need.dependents}
     by_template: dict[str, list[Session]] = defaultdict(list)
     for session in world.sessions.values():
-        if session.template in needs or session.id in direct:
+        if session.template in needs or session.template in below:
             by_template[session.template].append(session)
-    bearers = {name: bearer(world, by_template.get(name, ())) for name in needs}
+    # Of the templates below, a pool with routed work only has its next slot to name.
+    bearers = {name: bearer(world, by_template.get(name, ())) for name in needs.keys() | below}
     found = dict(direct)
-    for template, carrying in bearers.items():
+    for template, need in needs.items():
+        carrying = bearers[template]
         if carrying is None:
             continue
-        need = needs[template]
         wake = HardWake(
             cause=Cause.DEPENDENCY,
-            dependents=_downstream(need, by_template, direct, bearers),
+            dependents=_downstream(need, needs, by_template, direct, bearers),
             roots=need.roots,
         )
         found[carrying.id] = (*found.get(carrying.id, ()), wake)
     unborn = frozenset(
         name
-        for name, carrying in bearers.items()
-        if carrying is None and not is_suspended(world.city, world.city.agents[name])
+        for name in needs
+        if bearers[name] is None and not is_suspended(world.city, world.city.agents[name])
     )
     return Wakes(by_session=found, needs=needs, unborn=unborn)
 
 
 def _downstream(
     need: Need,
+    needs: Mapping[str, Need],
     by_template: Mapping[str, list[Session]],
     direct: Mapping[str, tuple[HardWake, ...]],
     bearers: Mapping[str, Session | None],
@@ -96,10 +111,11 @@ def _downstream(
     """The sessions right below that need it: rooted ones, and bearers of needed templates."""
     names: dict[str, None] = {}
     for template in need.dependents:
-        for session in by_template.get(template, ()):
-            carrying = bearers.get(template)
-            if session.id in direct or (carrying is not None and carrying.id == session.id):
-                names[session.name] = None
+        rooted = [one for one in by_template.get(template, ()) if one.id in direct]
+        carrying = bearers.get(template)
+        if carrying is not None and (template in needs or not rooted):
+            names[carrying.name] = None
+        names.update(dict.fromkeys(session.name for session in rooted))
     return tuple(names)
 
 
@@ -115,12 +131,13 @@ def bearer(world: World, sessions: Iterable[Session]) -> Session | None:
 
 
 def direct_wakes(session: Session, world: World) -> tuple[HardWake, ...]:
-    """The session's own hard causes, in a fixed order. A held session has none (R26).
+    """The session's own hard causes, in a fixed order. A held session is woken by none (R26).
 
-    Expiry is judged here as well as by normalisation, so that a re-look cannot honour what has
-    lapsed since the tick began.
+    One that runs while it is held, or is being stopped, keeps its causes: nobody is slept away from
+    a person, a question or work in progress (BLK-01..04). Expiry is judged here as well as by
+    normalisation, so that a re-look cannot honour what has lapsed since the tick began.
     """
-    if held_reason(session, world):
+    if world.sighting(session.id).truth is not Truth.RUNNING and held_reason(session, world):
         return ()
     found = [_bead_wake(Cause.WORK, world.demand.work.get(session.id))]
     found.append(_bead_wake(Cause.WAIT, world.demand.waits.get(session.id)))
@@ -217,6 +234,10 @@ def config_wakes(
     return not rests_unstarted(session, policy)
 
 
+# A crash and a restart-on-idle come back by config; an operator's sleep keeps its reason (R64).
+_NOT_IDLE: Final = (SleepReason.CRASH, SleepReason.IDLE_TIMEOUT, SleepReason.OPERATOR)
+
+
 def rests_unstarted(session: Session, policy: Policy) -> bool:
     """Whether a stopped session with a policy and no hard wake goes cold instead of starting.
 
@@ -229,4 +250,4 @@ def rests_unstarted(session: Session, policy: Policy) -> bool:
         return False  # the latch broke: config may wake it again (WAKE-21)
     if session.state is State.CREATING and not session.was_started:
         return policy.effective is not OFF and policy.effective.ns == 0
-    return session.sleep_reason not in (SleepReason.CRASH, SleepReason.IDLE_TIMEOUT)
+    return session.sleep_reason not in _NOT_IDLE

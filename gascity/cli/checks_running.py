@@ -16,6 +16,8 @@ from gascity.api import client
 from gascity.cli.findings import ERROR, WARNING, Finding
 from gascity.cli.state import STATE
 from gascity.cli.unattended import look
+from gascity.config.load import load_city
+from gascity.report.status import NOTHING_WAKES
 
 OLDEST: Final = (3, 2)
 PATIENCE_S: Final = 5.0
@@ -81,7 +83,10 @@ def controller(city: Path) -> Iterator[Finding]:
             "its sessions go on, then gc start",
         )
         return
+    told = {str(problem) for problem in load_city(city, check_owner=False).problems}
     for warning in status.get("warnings") or ():
+        if warning in told or warning.endswith(NOTHING_WAKES):
+            continue  # other checks say that
         yield Finding(check="controller", severity=WARNING, what=str(warning), fix="see gc why")
 
 
@@ -120,7 +125,7 @@ def sleepers(city: Path) -> Iterator[Finding]:
             yield Finding(
                 check="sleepers",
                 severity=WARNING,
-                what=f"{one['name']} sleeps, and nothing is known that could wake it",
+                what=f"{one['name']} {NOTHING_WAKES}",
                 why="no wait, no dependent, no route and no work ever named it",
                 fix=f"gc sling {one['template']} TITLE, gc wake {one['name']}, "
                 'or sleep_after_idle = "off"',

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gascity.model.session import PolicyNote, Session
 
 SCHEMA = 1
+NOTHING_WAKES = "sleeps, and nothing is known that could wake it"  # R46
 
 
 def status(
@@ -226,7 +227,7 @@ def _session_notes(session: Session, decision: Decision | None) -> list[str]:
         if decision.held_back:
             notes.append(f"{session.name}: held back: {decision.held_back}")
         if decision.wake_sources == ("none",):
-            notes.append(f"{session.name}: sleeps, and nothing is known that could wake it")
+            notes.append(f"{session.name}: {NOTHING_WAKES}")
     return notes
 
 

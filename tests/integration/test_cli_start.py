@@ -108,3 +108,12 @@ def test_a_city_folder_cannot_shadow_the_program(city: Path, tmp_path: Path) -> 
     (city / "gascity" / "__init__.py").write_text("raise SystemExit(9)", encoding="utf-8")
     (city / "argparse.py").write_text("raise SystemExit(9)", encoding="utf-8")
     assert start(city, tmp_path, READY).returncode == 0
+
+
+def test_an_invalid_city_is_told_here_and_not_in_a_log(city: Path, tmp_path: Path) -> None:
+    """Every problem on stderr, exit 2, and no controller was tried (R5)."""
+    (city / "city.toml").write_text("[workspace]\nname = 3\n", encoding="utf-8")
+    done = start(city, tmp_path, READY)
+    assert done.returncode == 2
+    assert "error: city.toml" in done.stderr
+    assert not (city / ".gc" / "controller.log").exists()

@@ -21,6 +21,7 @@ from gascity.report.status import NOTHING_WAKES
 
 OLDEST: Final = (3, 2)
 PATIENCE_S: Final = 5.0
+ROUTED: Final = "gc.routed_to"
 
 
 def tmux(city: Path) -> Iterator[Finding]:
@@ -115,13 +116,21 @@ def foreign_sessions(city: Path) -> Iterator[Finding]:
 
 
 def sleepers(city: Path) -> Iterator[Finding]:
-    """Sleeping sessions that nothing is known to wake (R46)."""
+    """Sleeping sessions that nobody attaches to and that nothing is known to wake (R46, R78)."""
     try:
         status: dict[str, Any] = client.call(str(city), "status")["status"]
+        cold = [one for one in status["sessions"] if _is_forgotten(one)]
+        tasks = [
+            bead
+            for state in ("", "closed")
+            for bead in client.call(str(city), "beads", type="task", status=state)["beads"]
+            if cold
+        ]
     except client.ControlError:
         return
-    for one in status["sessions"]:
-        if one["state"] == "asleep" and one["wake_sources"] == ["none"]:
+    wanted = {bead["assignee"] or bead["metadata"].get(ROUTED, "") for bead in tasks}
+    for one in cold:
+        if wanted.isdisjoint({one["name"], one["id"], one["template"]}):
             yield Finding(
                 check="sleepers",
                 severity=WARNING,
@@ -130,3 +139,9 @@ def sleepers(city: Path) -> Iterator[Finding]:
                 fix=f"gc sling {one['template']} TITLE, gc wake {one['name']}, "
                 'or sleep_after_idle = "off"',
             )
+
+
+def _is_forgotten(entry: dict[str, Any]) -> bool:
+    """Whether only work or an operator could wake it."""
+    sources = set(entry["wake_sources"])
+    return entry["state"] == "asleep" and sources <= {"none", "operator", "work"}

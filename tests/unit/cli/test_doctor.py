@@ -111,11 +111,35 @@ def test_foreign_work_is_told(city: Path, gc: Gc) -> None:
     assert whats(gc("doctor", "--json"), "beads") == []
 
 
-def test_a_sleeper_nobody_can_wake_is_told(controller: Any, gc: Gc) -> None:
-    """No wait, no route, no work ever: shown as such (R46)."""
-    sleeper = {"name": "w", "template": "w", "state": "asleep", "wake_sources": ["none"]}
-    controller.gives("status", {"status": {"sessions": [sleeper], "warnings": []}})
-    assert whats(gc("doctor", "--json"), "sleepers")
+SLEEPER = {
+    "name": "w",
+    "id": "gc-1",
+    "template": "w",
+    "state": "asleep",
+    "wake_sources": ["operator", "work"],
+}
+
+
+@pytest.mark.parametrize(
+    ("session", "beads", "told"),
+    [
+        (SLEEPER, [], True),
+        (SLEEPER, [{"assignee": "w", "metadata": {}}], False),
+        (SLEEPER, [{"assignee": "", "metadata": {"gc.routed_to": "w"}}], False),
+        (SLEEPER, [{"assignee": "other", "metadata": {}}], True),
+        (SLEEPER | {"wake_sources": ["attach", "operator", "work"]}, [], False),
+        (SLEEPER | {"wake_sources": ["operator", "wait"]}, [], False),
+        (SLEEPER | {"state": "awake"}, [], False),
+    ],
+    ids=["never", "assigned", "routed", "another's", "attachable", "waiting", "awake"],
+)
+def test_a_sleeper_nobody_can_wake_is_told(
+    session: dict[str, Any], beads: list[Any], told: bool, controller: Any, gc: Gc
+) -> None:
+    """No wait, no dependent, no route and no work ever: shown as such (R46, R78)."""
+    controller.gives("status", {"status": {"sessions": [session], "warnings": []}})
+    controller.gives("beads", {"beads": beads})
+    assert bool(whats(gc("doctor", "--json"), "sleepers")) is told
 
 
 def test_a_check_that_cannot_look_is_a_finding(tmp_path: Path) -> None:

@@ -120,15 +120,19 @@ def _walk(city: Path, parts: tuple[str, ...]) -> int:
 
 def _take(handle: int, name: str) -> tuple[bytes, os.stat_result]:
     """Read the whole of a regular file within the limit, and close it."""
-    with os.fdopen(handle, "rb") as stream:
-        status = os.fstat(stream.fileno())
+    try:
+        status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
             raise Unreadable(f"{name} is {kind}", "name a TOML file")
-        try:
+        with os.fdopen(handle, "rb", closefd=False) as stream:
             data = stream.read(MOST_BYTES + 1)
-        except OSError as fault:
-            raise _unreadable(fault, name) from None
+    except Unreadable:
+        raise
+    except OSError as fault:
+        raise _unreadable(fault, name) from None
+    finally:
+        os.close(handle)
     if len(data) > MOST_BYTES:
         raise Unreadable(
             f"more than {MOST_BYTES // 1024} KiB",

@@ -13,7 +13,7 @@ from typing import Any, Final
 import tomli_w
 
 from gascity.config.providers import RESUME_KEYS
-from gascity.model.city import Agent, City, NamedSession, Rig, Source
+from gascity.model.city import Agent, City, NamedSession, Resume, Rig, Source
 
 HIDDEN: Final = "(hidden)"
 _SECRET: Final = re.compile(
@@ -120,7 +120,7 @@ def _agent(agent: Agent, hide_secrets: bool) -> dict[str, Any]:
         "screens": agent.screens,
     }
     resume = {key: getattr(agent.resume, name) for key, name in RESUME_KEYS.items()}
-    if agent.preset_known or agent.resume.can_resume or agent.resume.session_id_flag:
+    if agent.preset_known or agent.resume != Resume():
         cli |= resume
     # What a preset brings along has to be said even where it is empty here.
     table |= {key: value for key, value in cli.items() if value or agent.preset_known}

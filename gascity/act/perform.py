@@ -48,6 +48,7 @@ from gascity.observe.ports import Ports
 from gascity.observe.world import Lookout
 
 Report = Callable[[str, BaseException], None]
+Work = Callable[[], Awaitable[bool]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -118,15 +119,19 @@ class Performer:
     def stop(self, walk: StopWalk) -> bool:
         """Begin a stop outside the idle path; False when the session is on a walk already."""
 
-        async def limited() -> None:
+        async def limited() -> bool:
             async with self._stops:
-                await stop(walk, self.ports, self.lookout)
+                return await stop(walk, self.ports, self.lookout)
 
         shown = Walk(kind="stop", reason=walk.reason, phase=DrainPhase.STOPPING)
         return self.walk(walk.session_id, shown, limited)
 
-    def walk(self, session_id: str, shown: Walk, work: Callable[[], Awaitable[None]]) -> bool:
-        """Do `work` for a session that is on no other walk; whether it was begun."""
+    def walk(self, session_id: str, shown: Walk, work: Work) -> bool:
+        """Do `work` for a session that is on no other walk; whether it was begun.
+
+        `work` says whether it changed anything: only then a patrol follows at once, so that a walk
+        that got nowhere cannot make the loop spin.
+        """
         walks = self.ports.memory.walks
         if session_id in walks:
             return False
@@ -134,28 +139,31 @@ class Performer:
         self.group.start_soon(self._walk, session_id, work)
         return True
 
-    async def _walk(self, session_id: str, work: Callable[[], Awaitable[None]]) -> None:
+    async def _walk(self, session_id: str, work: Work) -> None:
+        moved = False
         try:
-            await self._guarded(session_id, work)
+            moved = await self._guarded(session_id, work)
         finally:
             self.ports.memory.walks.pop(session_id, None)
             self.progressed()
-            self.ports.poke()
+            if moved:
+                self.ports.poke()
 
-    async def _guarded(self, session_id: str, work: Callable[[], Awaitable[None]]) -> None:
+    async def _guarded(self, session_id: str, work: Work) -> bool:
         """A fault of the world or of ours ends this walk only; the next patrol starts from disk."""
         try:
-            await work()
+            return await work()
         except StoreBroken as problem:
             self.broken(problem)
         except (StoreUnavailable, Conflict, Gone) as problem:
             self.report(session_id, problem)
         except Exception as problem:  # noqa: BLE001  the loop goes on, the traceback is logged
             self.report(session_id, problem)
+        return False
 
-    async def _start(self, launch: Launch) -> None:
+    async def _start(self, launch: Launch) -> bool:
         async with self._starts:
-            await start(launch, self.ports)
+            return await start(launch, self.ports)
 
     def _watch(self, session_id: str) -> None:
         """Watch for readiness beside everything else; it holds nothing up."""
@@ -164,22 +172,24 @@ class Performer:
         self._watched.add(session_id)
 
         async def watch() -> None:
+            moved = False
             try:
-                await self._guarded(
+                moved = await self._guarded(
                     session_id, lambda: await_ready(session_id, self.ports, self.lookout)
                 )
             finally:
                 self._watched.discard(session_id)
                 self.progressed()
-                self.ports.poke()
+                if moved:
+                    self.ports.poke()
 
         self.group.start_soon(watch)
 
     def _drain(self, session_id: str, decision: Decision, after: Phase | None) -> None:
-        async def walk_down() -> None:
+        async def walk_down() -> bool:
             session = self.ports.records.get(session_id)
             if session is None:
-                return
+                return False
             walk = DrainWalk(
                 session_id=session_id,
                 decision=decision,
@@ -190,7 +200,7 @@ class Performer:
                 shown=lambda phase: self._show(session_id, phase),
             )
             async with self._stops:
-                await drain(walk, after=after)
+                return await drain(walk, after=after) is not Phase.PROBE
 
         first = DrainPhase.PROBING if after is None else DrainPhase.PENDING
         shown = Walk(kind="drain", reason=StopReason.IDLE, phase=first)
@@ -240,7 +250,6 @@ class Performer:
             for create in creates
         )
         await apply(self.ports, Batch(creates=beads, events=events))
-        self.ports.poke()
 
 
 def _context(session: Session, decision: Decision, *, resumed: bool) -> DrainContext:

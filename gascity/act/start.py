@@ -183,8 +183,11 @@ async def _note_error(session: Session, ports: Ports, why: str) -> None:
     await change(ports, session.id, noted)
 
 
-async def await_ready(session_id: str, ports: Ports, lookout: Lookout) -> None:
-    """Watch a started session until it is ready once, ends, or `startup_timeout` is over (R66)."""
+async def await_ready(session_id: str, ports: Ports, lookout: Lookout) -> bool:
+    """Watch a started session until it is ready once, ends, or `startup_timeout` is over (R66).
+
+    Whether a patrol should look at it now.
+    """
     clock = ports.clock
     limit = ports.city.session.startup_timeout.seconds
     began = clock.monotonic()
@@ -193,14 +196,14 @@ async def await_ready(session_id: str, ports: Ports, lookout: Lookout) -> None:
         world = await lookout.session(session_id)
         session = world.sessions.get(session_id)
         if session is None or session.ready_at is not None or session.state is not State.AWAKE:
-            return
+            return False
         seen = world.sighting(session_id)
         if seen.truth is Truth.STOPPED:
-            return
+            return True
         late = clock.monotonic() - began >= limit
         if (seen.truth is Truth.RUNNING and seen.ready) or late:
             await _save_ready(session, ports)
-            return
+            return True
         await clock.sleep_until(clock.monotonic() + pause)
         pause = min(pause * 1.2, READY_LOOK_MOST_S)
 

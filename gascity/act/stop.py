@@ -136,7 +136,7 @@ def _recorded(session: Session, walk: StopWalk, now: datetime) -> tuple[Session,
     return after, (event,)
 
 
-async def retire(session_id: str, reason: StopReason, ports: Ports) -> None:
+async def retire(session_id: str, reason: StopReason, ports: Ports) -> bool:
     """Close the record of a session that does not run and is no longer asked for."""
     _, session = await read(ports, session_id)
     event = Event(
@@ -148,6 +148,7 @@ async def retire(session_id: str, reason: StopReason, ports: Ports) -> None:
     )
     await close(ports, session_id, (event,))
     ports.forget(session_id)
+    return True
 
 
 async def _say(ports: Ports, session_id: str, why: str) -> bool:

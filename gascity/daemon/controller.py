@@ -24,7 +24,7 @@ from gascity.daemon.chores import Chores
 from gascity.daemon.config_watch import ConfigWatch
 from gascity.daemon.ending import Ending, end
 from gascity.daemon.notify import tell_manager
-from gascity.daemon.patrol import patrol, remember
+from gascity.daemon.patrol import patrol, remember, shown_now
 from gascity.daemon.pulse import Pulse
 from gascity.model.city import City
 from gascity.model.plan import Plan
@@ -70,7 +70,7 @@ class Controller:
         self._started_at = ports.clock.now()
         self._ending: Ending | None = None
         self._broken: StoreBroken | None = None
-        ports.poke = self.pulse.ask_soon
+        ports.poke = self.pulse.poke
 
     @property
     def store(self) -> Store:
@@ -88,11 +88,11 @@ class Controller:
         return self.pulse.progress
 
     def snapshot(self) -> Snapshot:
-        """What is known now; never waits."""
+        """What is known now; never waits. A session on a walk is shown where the walk stands."""
         return Snapshot(
             city=self.ports.city,
             sessions=dict(self.ports.records),
-            plan=self._plan,
+            plan=shown_now(self._plan, self._world, self.ports),
             world=self._world,
             patrols=self._ended,
             last_patrol_at=self._world.now if self._world is not None else None,

@@ -13,10 +13,11 @@ from gascity.act.perform import Performer
 from gascity.act.save import apply
 from gascity.beads.record import to_update
 from gascity.beads.store import Batch, Conflict, StoreBroken, StoreUnavailable
+from gascity.decide.explain import display_state
 from gascity.decide.tick import decide
-from gascity.model.plan import Plan, Start, Stop
-from gascity.model.session import StopReason
-from gascity.model.world import World
+from gascity.model.plan import Create, Decision, DisplayState, Plan, Start, Stop
+from gascity.model.session import Session, State, StopReason
+from gascity.model.world import Truth, World
 from gascity.observe.ports import Ports
 from gascity.observe.world import Lookout
 
@@ -55,6 +56,8 @@ async def patrol(ports: Ports, lookout: Lookout, performer: Performer) -> Patrol
             plan = _only_wakes(plan)
         performer.taken = _taken(plan)
         await performer.perform(plan, budget=budget)
+        if any(isinstance(action, Create) for action in plan.actions):
+            continue  # a new record is judged, and started, in the patrol that made it
         return Patrolled(world=world, plan=plan)
     raise Conflict("the records kept changing during the patrol")
 
@@ -82,6 +85,32 @@ def _only_wakes(plan: Plan) -> Plan:
 def _taken(plan: Plan) -> dict[str, StopReason]:
     """{session id: reason} of every structural stop the plan asks for, for drains under way."""
     return {action.session_id: action.reason for action in plan.actions if isinstance(action, Stop)}
+
+
+def shown_now(plan: Plan | None, world: World | None, ports: Ports) -> Plan | None:
+    """The plan with the states that walks have moved since it was made."""
+    if plan is None or world is None:
+        return plan
+    walks = ports.memory.walks
+    moved: dict[str, Decision] = {}
+    for session_id, session in ports.records.items():
+        decision = plan.decisions.get(session_id)
+        seen = world.sessions.get(session_id)
+        written = seen is None or session.version > seen.version
+        if decision is not None and (written or session_id in walks):
+            moved[session_id] = replace(decision, state=_state_now(session, world, ports, written))
+    return replace(plan, decisions={**plan.decisions, **moved}) if moved else plan
+
+
+def _state_now(session: Session, world: World, ports: Ports, written: bool) -> DisplayState:
+    """The state of a session by its walk, and by its record where that is newer than the look."""
+    sightings = world.sightings
+    if written and session.state is not State.CREATING:
+        up = session.state is State.AWAKE
+        truth = Truth.RUNNING if up else Truth.STOPPED
+        sightings = {session.id: replace(world.sighting(session.id), truth=truth)}
+    live = replace(world, memory=ports.memory.frozen(), sightings=sightings)
+    return display_state(session, live)
 
 
 def remember(ports: Ports, done: Patrolled, *, monotonic: float) -> bool:

@@ -29,9 +29,9 @@ PEEK_MOST: Final = 2000
 
 # Operating system commands, control sequences, other escapes, then single control characters.
 _CONTROLS: Final = re.compile(
-    r"\x1b[\]P^_X].*?(?:\x07|\x1b\\|$)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]?"
+    r"\x1b[\]P^_X][^\n]*?(?:\x07|\x1b\\|(?=\n)|$)|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|\x1b[ -/]*[0-~]?"
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]|[\u202a-\u202e\u2066-\u2069]",
-    re.DOTALL,
 )
 
 # Screens a line must not be typed into, with what would happen.

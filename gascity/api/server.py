@@ -113,6 +113,7 @@ class Server:
 
     async def _converse(self, line: Line) -> None:
         """One connection, from its first line to its last object."""
+        fault: dict[str, Any] | None = None
         try:
             try:
                 with anyio.fail_after(IDLE_TIMEOUT_S):
@@ -125,10 +126,10 @@ class Server:
                 fault = _fault(problem.what, problem.do, problem.exit)
             else:
                 await self._answer(line, request)
-                return
-            await line.send(encoded(fault))
+            if fault is not None:
+                await line.send(encoded(fault))
         except ClientLeft:
-            return
+            pass
         finally:
             self._open -= 1
             line.close()

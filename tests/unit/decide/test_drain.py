@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 
@@ -66,7 +66,7 @@ def test_nothing_is_committed_without_a_confirmed_stop() -> None:
 def test_only_a_clear_look_leads_from_one_effect_to_the_next() -> None:
     """Each re-look must speak for going on; a runtime up before its stop does (R28)."""
     for walk in EVERY:
-        for (phase, verdict), (after, _) in zip(walk, walk[1:], strict=False):
+        for (_, verdict), (after, _) in pairwise(walk):
             if after in (Phase.RECORD, Phase.STOP):
                 assert verdict in (Verdict.CLEAR, Verdict.RUNNING)
             if after in (Phase.CONFIRM, Phase.COMMIT):

@@ -16,18 +16,25 @@ import math
 import selectors
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
 from typing import Any, Final, TypeVar, TypeVarTuple, Unpack
 
 import anyio
 
+from gascity.testing.records import NOON
+
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-NOON: Final = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
-"""When every fake clock starts unless told otherwise."""
+__all__ = ["NOON", "FakeClock", "NobodyWakes", "Spinning", "VirtualLoop", "run_virtual"]
+
+SPINS: Final = 200_000
+
+
+class Spinning(AssertionError):
+    """The program goes round and round without time passing: it would burn a processor."""
 
 
 class NobodyWakes(AssertionError):
@@ -95,11 +102,17 @@ class _NoWaiting(selectors.SelectSelector):
     def __init__(self, clock: FakeClock) -> None:
         super().__init__()
         self._clock = clock
+        self._rounds = 0  # since time passed
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
+        self._rounds += 1
+        if self._rounds > SPINS:
+            self._rounds = 0
+            raise Spinning(f"{SPINS} rounds at one instant, {self._clock.now()}")
         if ready or (timeout is not None and timeout <= 0):
             return ready
+        self._rounds = 0
         due = [] if timeout is None else [self._clock.monotonic() + timeout]
         sleeper = self._clock.next_due()
         if sleeper is not None:
@@ -125,7 +138,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self,
         when: float,
         callback: Callable[[Unpack[Ts]], object],
-        *args: Unpack[Ts],
+        *args: *Ts,
         context: contextvars.Context | None = None,
     ) -> asyncio.TimerHandle:
         """As everywhere; but what is due at no time at all keeps nobody waiting."""

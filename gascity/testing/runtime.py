@@ -176,17 +176,17 @@ class ClockOnlyRuntime:
         await self.script.reach(BEFORE, "is_running", watch.name)
         truth = self._truth(one)
         gone = Exit(host_gone=True) if self.host.is_gone else one.exit
-        await self.script.reach(AFTER, "is_running", watch.name, note=str(truth))
+        await self.script.reach(AFTER, "is_running", watch.name, value=truth)
         if truth is Truth.UNKNOWN:
             return Sighting.unknown(one.unclear)
         if truth is Truth.STOPPED and not one.agent_exited:
             return Sighting.stopped(exit=gone if one.city in (None, self._city) else None)
         await self.script.reach(BEFORE, "attached", watch.name)
         attached = self._reading("attachment_signal", one.attached_unclear, one.attached)
-        await self.script.reach(AFTER, "attached", watch.name, note=str(attached))
+        await self.script.reach(AFTER, "attached", watch.name, value=attached)
         await self.script.reach(BEFORE, "activity", watch.name)
         activity = self._reading("activity_clock", one.activity_unclear, one.activity)
-        await self.script.reach(AFTER, "activity", watch.name, note=str(activity))
+        await self.script.reach(AFTER, "activity", watch.name, value=activity)
         pending: Reading[Pending | None] | None = None
         screen: ScreenVerdict | None = None
         if watch.screen:
@@ -194,7 +194,7 @@ class ClockOnlyRuntime:
             pending = self._reading("pending_signal", one.pending_unclear, one.pending)
             asks = isinstance(pending, Known) and pending.value is not None
             screen = ScreenVerdict.PENDING if asks else one.screen
-            await self.script.reach(AFTER, "pending", watch.name, note=str(pending))
+            await self.script.reach(AFTER, "pending", watch.name, value=pending)
         return Sighting(
             truth=truth,
             attached=attached,
@@ -278,7 +278,7 @@ class FakeRuntime(ClockOnlyRuntime):
         if one.probe_raises:
             await self._unreachable("wait_for_idle", watch.name, one.probe_raises)
         answer = one.boundary()
-        await self.script.reach(AFTER, "wait_for_idle", watch.name, note=str(answer.result))
+        await self.script.reach(AFTER, "wait_for_idle", watch.name, value=answer)
         return answer
 
 

@@ -8,7 +8,9 @@ Source: DESIGN §H (HARN-01, HARN-03, HARN-04)
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
@@ -16,6 +18,8 @@ import anyio
 
 When: TypeAlias = Literal["before", "after"]
 Deed: TypeAlias = Callable[[], Awaitable[None] | None]
+
+_IN_DEED: Final[ContextVar[bool]] = ContextVar("in a deed", default=False)
 
 BEFORE: Final[When] = "before"
 AFTER: Final[When] = "after"
@@ -46,7 +50,8 @@ class Cut:
 class Moment:
     """One line of the log: a call began or ended. `at` is monotonic seconds.
 
-    `failed`: it ended with an error. `note` says what it was asked or why it failed.
+    `failed`: it ended with an error. `note` says what it was asked or why it failed; `value` is the
+    answer it gave, where that is one reading.
     """
 
     when: When
@@ -55,11 +60,13 @@ class Moment:
     at: float
     note: str = ""
     failed: bool = False
+    value: object = None
 
     def __str__(self) -> str:
         subject = f" {self.of}" if self.of else ""
         ending = " failed" if self.failed else ""
-        return f"{self.when} {self.call}{subject}{ending}{f' ({self.note})' if self.note else ''}"
+        said = self.note or ("" if self.value is None else str(self.value))
+        return f"{self.when} {self.call}{subject}{ending}{f' ({said})' if said else ''}"
 
 
 @dataclass(slots=True)
@@ -101,7 +108,7 @@ class Script:
 
     monotonic: Callable[[], float] = lambda: 0.0
     log: list[Moment] = field(default_factory=list)
-    watch: Callable[[Moment], None] | None = None  # sees each moment after its callbacks
+    watch: Callable[[Moment], None] | None = None  # sees each moment before its deeds
     crashed: bool = False
     _due: list[_Due] = field(default_factory=list)
 
@@ -164,21 +171,54 @@ class Script:
         ]
 
     async def reach(
-        self, when: When, call: str, of: str = "", *, note: str = "", failed: bool = False
+        self,
+        when: When,
+        call: str,
+        of: str = "",
+        *,
+        note: str = "",
+        failed: bool = False,
+        value: object = None,
     ) -> None:
-        """What a fake says at each cut: logs it and does what is due there."""
+        """What a fake says at each cut: logs it and does what is due there.
+
+        Calls that a deed makes are the test's own: they are neither logged nor met.
+        """
         if self.crashed:
             raise Crash
-        moment = Moment(when=when, call=call, of=of, at=self.monotonic(), note=note, failed=failed)
+        if _IN_DEED.get():
+            return
+        moment = Moment(
+            when=when,
+            call=call,
+            of=of,
+            at=self.monotonic(),
+            note=note,
+            failed=failed,
+            value=value,
+        )
         self.log.append(moment)
-        for deed in self._matching(moment):
-            done = deed()
-            if done is not None:
-                await done
-        if self.crashed:
-            raise Crash
         if self.watch is not None:
             self.watch(moment)
+        token = _IN_DEED.set(True)
+        try:
+            for deed in self._matching(moment):
+                done = deed()
+                if done is not None:
+                    await done
+        finally:
+            _IN_DEED.reset(token)
+        if self.crashed:
+            raise Crash
+
+    @contextlib.contextmanager
+    def offstage(self) -> Iterator[None]:
+        """Calls made inside are the test's own: they are neither logged nor met."""
+        token = _IN_DEED.set(True)
+        try:
+            yield
+        finally:
+            _IN_DEED.reset(token)
 
     def _matching(self, moment: Moment) -> list[Deed]:
         found: list[Deed] = []

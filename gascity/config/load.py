@@ -47,6 +47,9 @@ def load_city(path: Path, *, check_owner: bool = True) -> LoadResult:
         return LoadResult(city=None, problems=tuple(problems))
     if not _is_city(reading.documents[0]):
         what = "not a city: none of the tables of a city.toml is here"
+        if not reading.documents[0].data:
+            # An editor that truncates before it writes must not empty a running city.
+            what = "not a city: there is nothing in it"
         return _refused(file.name, what, "name a folder made by gc init, or add [workspace]")
     packs = name_missing_packs(reading.documents, folder, problems)
     composition = Composition(
@@ -68,10 +71,9 @@ def load_city(path: Path, *, check_owner: bool = True) -> LoadResult:
 
 
 def _is_city(document: Document) -> bool:
-    """Whether a file is meant for us: empty, or with a table that only a city has."""
+    """Whether a file is meant for us: it has a table that only a city has."""
     data = document.data
-    defaults = isinstance(data.get("agents"), dict)
-    return not data or defaults or bool(MARKS_OF_A_CITY & data.keys())
+    return isinstance(data.get("agents"), dict) or bool(MARKS_OF_A_CITY & data.keys())
 
 
 def _refused(file: str, what: str, remedy: str = "") -> LoadResult:

@@ -57,8 +57,9 @@ def test_anything_like_toml_is_answered(folder: Path, text: str) -> None:
 
 # Values of every kind, many of them nearly right.
 WORDS = st.sampled_from(
-    ["", "a", "b", "r", "off", "0s", "60s", "-1s", "1d", "fresh", "always", "claude", "mine", "tmux",
-     "exec:x", "subprocess", "r/a", "a.b", "../x", "{{.Rig}}", "{{.X}}", "http://x", "\0", "é"]
+    ["", "a", "b", "r", "off", "0s", "60s", "-1s", "1d", "fresh", "always", "claude", "mine",
+     "tmux", "exec:x", "subprocess", "r/a", "a.b", "../x", "{{.Rig}}", "{{.X}}",
+     "http://x", "\0", "é"]
 )  # fmt: skip
 SCALARS = WORDS | st.integers(-2, 70_000) | st.booleans() | st.floats(allow_nan=False)
 LEAVES = SCALARS | st.lists(WORDS, max_size=3) | st.dictionaries(WORDS, SCALARS, max_size=2)
@@ -92,10 +93,14 @@ FILE = st.fixed_dictionaries(
         "agent": st.lists(named("AgentTable", "name"), max_size=3),
         "named_session": st.lists(named("NamedSessionTable", "template"), max_size=2),
         "rigs": st.lists(RIG, max_size=2),
-        "patches": st.fixed_dictionaries({"agent": st.lists(named("PatchTable", "name"), max_size=2)}),
+        "patches": st.fixed_dictionaries(
+            {"agent": st.lists(named("PatchTable", "name"), max_size=2)}
+        ),
         "agent_defaults": table("AgentDefaultsTable"),
         "agents": LEAVES,
-        "providers": st.dictionaries(st.sampled_from(["mine", "claude", "a"]), table("ProviderTable"), max_size=2),
+        "providers": st.dictionaries(
+            st.sampled_from(["mine", "claude", "a"]), table("ProviderTable"), max_size=2
+        ),
         "session_sleep": table("SleepTable"),
         "daemon": table("DaemonTable"),
         "session": table("SessionTable"),
@@ -119,12 +124,8 @@ def test_any_document_of_our_tables_is_answered(folder: Path, document: dict[str
 
 # Documents that do load, to write out again.
 WINDOWS = st.sampled_from(["off", "0s", "500ms", "60s", "1m", "5m", "1h30m"])
-SLEEP = st.fixed_dictionaries(
-    {},
-    optional={
-        key: WINDOWS for key in ("interactive_resume", "interactive_fresh", "noninteractive")
-    },
-)
+CLASSES = ("interactive_resume", "interactive_fresh", "noninteractive")
+SLEEP = st.fixed_dictionaries({}, optional=dict.fromkeys(CLASSES, WINDOWS))
 TEXTS = st.text(alphabet=string.printable + "é❯→\u0007", max_size=12)
 STAMP = {"sleep_after_idle": WINDOWS, "unset": st.just(["idle_timeout"])}
 VALUES: dict[str, st.SearchStrategy[Any]] = {

@@ -18,7 +18,7 @@ AGENT = '[[agent]]\nname = "a"\ndir = "r"\n'
 
 def layered(*, agent: str = "", override: str = "", patch: str = "", rig: str = "", city: str = "",
             more: str = "") -> str:  # fmt: skip
-    """A city with one agent `r/a`; each argument is what that layer says of sleep, "" for nothing."""
+    """A city with one agent `r/a`; each argument is what that layer says of sleep."""
     kind = "interactive_resume"
     text = '[workspace]\nname = "c"\n'
     text += f'[session_sleep]\n{kind} = "{city}"\n' if city else ""
@@ -127,7 +127,7 @@ def test_a_silent_layer_leaves_value_and_stamp(compose: Compose) -> None:
 
 
 def test_defaults_are_never_written_into_an_agent(compose: Compose) -> None:
-    """An agent that inherits says nothing itself; nothing said, off and 0s differ (CFG-07, CFG-16)."""
+    """An agent that inherits says nothing itself; silence, off and 0s differ (CFG-07, CFG-16)."""
     inherits = compose(layered(rig="5m", city="60s")).agents["r/a"]
     assert inherits.sleep_after_idle is None
     assert compose(layered(agent="off")).agents["r/a"].sleep_after_idle is OFF
@@ -136,7 +136,7 @@ def test_defaults_are_never_written_into_an_agent(compose: Compose) -> None:
 
 @pytest.mark.parametrize("source", ["override", "patch"])
 def test_unset_takes_an_inherited_value_back(compose: Compose, source: str) -> None:
-    """`unset` in a later layer falls back to rig and workspace defaults (R2, F49)."""
+    """`unset` in a later layer falls back to rig and workspace defaults (R2)."""
     stamp = 'unset = ["sleep_after_idle", "idle_timeout"]\n'
     more = 'idle_timeout = "1h"\n'
     if source == "patch":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -51,10 +52,12 @@ def test_nanoseconds_come_back(ns: int) -> None:
 @given(st.text(max_size=40))
 def test_any_text_is_a_span_or_an_error_with_a_remedy(text: str) -> None:
     """No text is a surprise: a span, or a ValueError that says what to write (R1)."""
+    said = ""
     try:
         parse_keep_warm(text)
     except ValueError as fault:
-        assert "write" in str(fault) or "inherit" in str(fault)
+        said = str(fault)
+    assert not said or "write" in said
 
 
 @pytest.mark.parametrize(
@@ -104,10 +107,9 @@ def test_a_window_is_off_or_a_span(text: str, window: object) -> None:
     ],
 )
 def test_what_is_no_window_is_refused_with_what_to_write(text: object, remedy: str) -> None:
-    """Empty, negative and other words are refused, each with its remedy (CFG-10, VAL-01..03, R1)."""
-    with pytest.raises(ValueError, match=".") as fault:
+    """Empty, negative and other words are refused with a remedy (CFG-10, VAL-01..03, R1)."""
+    with pytest.raises(ValueError, match=re.escape(remedy)):
         parse_keep_warm(text)
-    assert remedy in str(fault.value)
 
 
 def test_an_empty_stamp_is_told_how_to_unset() -> None:

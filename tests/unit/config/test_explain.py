@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-import tomli
 
 from gascity.config.explain import explain
 from gascity.config.export import schema_text
@@ -44,7 +43,7 @@ sleep_after_idle = "off"
 
 
 def test_an_explanation_shows_every_layer_with_its_place(compose: Compose) -> None:
-    """The winner and the losers, each with value, file and line (POL-02, CFG-14, F49)."""
+    """The winner and the losers, each with value, file and line (POL-02, CFG-14)."""
     found = explain(compose(LAYERS), "r/a")
     assert found is not None
     assert (found.requested, found.source) == ("off", "agent_patch")
@@ -89,9 +88,9 @@ def test_an_explanation_always_has_one_winner(compose: Compose) -> None:
 
 
 def test_an_explanation_names_the_mask(compose: Compose) -> None:
-    """A restart that comes first is shown beside the window (VAL-10, COEX-05)."""
-    text = LAYERS.replace('"off"', '"60s"').replace('name = "a"\ndir = "r"\nprovider',
-                                                    'idle_timeout = "30s"\nname = "a"\ndir = "r"\nprovider')  # fmt: skip
+    """A restart that comes first is shown beside the window (VAL-10)."""
+    text = LAYERS.replace('sleep_after_idle = "off"', 'sleep_after_idle = "60s"')
+    text = text.replace("[[agent]]", '[[agent]]\nidle_timeout = "30s"')
     found = explain(compose(text), "r/a")
     assert found is not None
     assert found.masked_by == "idle_timeout:30s"
@@ -227,7 +226,7 @@ def test_an_incomplete_reading_removes_nobody(compose: Compose) -> None:
 
 
 def test_a_revision_changes_with_any_byte(compose: Compose) -> None:
-    """A later good file is always told from the one before (F48)."""
+    """A later good file is always told from the one before."""
     revisions = {compose(text).revision for text in ("[workspace]\n", "[workspace]\n\n", LAYERS)}
     assert len(revisions) == 3
     assert all(len(revision) == 12 for revision in revisions)

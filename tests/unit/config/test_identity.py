@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from gascity.model.city import NamedMode, NamedSession, Pool
@@ -47,7 +49,7 @@ def test_an_override_can_make_a_pool_larger(compose: Compose) -> None:
 
 
 def test_a_minimum_above_the_maximum_is_an_error(load: Load) -> None:
-    """Contradictory settings are refused at load (R5, F58)."""
+    """Contradictory settings are refused at load (R5)."""
     [problem] = load(
         '[[agent]]\nname = "a"\nmin_active_sessions = 3\nmax_active_sessions = 2\n'
     ).errors
@@ -73,7 +75,7 @@ def test_named_sessions_stand_for_their_agent(compose: Compose) -> None:
 
 
 def test_an_always_session_that_inherits_a_window_is_a_warning(load: Load) -> None:
-    """Inherited sleep is off for it, never a load error; its agent's own value is honoured (R4, F58)."""
+    """Inherited sleep is off for it, never a load error; its agent's own is honoured (R4)."""
     named = '[[named_session]]\ntemplate = "m"\nmode = "always"\n'
     agent = '[[agent]]\nname = "m"\nprovider = "claude"\n'
     [problem] = load(WINDOWS + agent + named).problems
@@ -114,7 +116,8 @@ def test_a_named_session_needs_an_agent(load: Load) -> None:
             id="dots",
         ),
         pytest.param(
-            '[[agent]]\nname = "m"\n[[agent]]\nname = "n"\n[[named_session]]\ntemplate = "m"\nname = "n"\n',
+            '[[agent]]\nname = "m"\n[[agent]]\nname = "n"\n'
+            '[[named_session]]\ntemplate = "m"\nname = "n"\n',
             ('agent "n"', 'named session "n"'),
             id="named beside fixed",
         ),
@@ -226,9 +229,7 @@ def test_dependencies_that_cannot_be_are_errors(
     if "circle" in what:
         circle = problem.what.removeprefix(what).split(" → ")
         assert circle[0] == circle[-1]
-        assert all(
-            after in wanted[before] for before, after in zip(circle, circle[1:], strict=False)
-        )
+        assert all(after in wanted[before] for before, after in pairwise(circle))
 
 
 def test_every_circle_is_reported(load: Load) -> None:

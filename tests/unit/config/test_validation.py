@@ -83,7 +83,7 @@ def test_a_good_window_is_taken_at_every_place(load: Load, place: str, value: st
 
 
 def test_an_empty_stamp_names_the_way_to_unset(load: Load) -> None:
-    """The error for `""` in a patch or override says `unset` and `off` (R2, F49)."""
+    """The error for `""` in a patch or override says `unset` and `off` (R2)."""
     for place in ("override", "patch"):
         [problem] = load(PLACES[place].format("")).errors
         assert 'unset = ["sleep_after_idle"]' in problem.remedy
@@ -226,7 +226,7 @@ def test_an_explicit_window_a_runtime_cannot_keep_is_an_error(
     load: Load, runtime: str, keys: str, refused: bool
 ) -> None:
     """Known from the file alone: no attachment signal, no interactive sleep; a route that is only
-    known at run time is left to it (VAL-07, VAL-09, R7)."""
+    known at run time is left to it (VAL-07, R7)."""
     agent = f'[[agent]]\nname = "a"\nsession = "{runtime}"\nprovider = "claude"\n{keys}\n'
     explicit = load(agent + 'sleep_after_idle = "60s"\n')
     assert bool(explicit.errors) is refused
@@ -257,7 +257,7 @@ def test_both_idle_knobs_give_one_warning_that_names_the_first(
     load: Load, timeout: str, window: str, first: str
 ) -> None:
     """Masked if and only if idle_timeout is not longer than the window; never fatal (VAL-10,
-    VAL-12, COEX-04, R40, F28)."""
+    VAL-12, COEX-04, R40)."""
     result = load(
         f'[[agent]]\nname = "a"\nprovider = "claude"\nidle_timeout = "{timeout}"\n'
         f'sleep_after_idle = "{window}"\n'
@@ -270,7 +270,7 @@ def test_both_idle_knobs_give_one_warning_that_names_the_first(
 
 
 def test_an_inherited_window_is_warned_about_only_when_it_never_comes(load: Load) -> None:
-    """One shared setting does not make noise for every agent (F28)."""
+    """One shared setting does not make noise for every agent."""
     agent = '[[agent]]\nname = "a"\nprovider = "claude"\nidle_timeout = "{}"\n'
     assert load(WINDOWS + agent.format("1h")).problems == ()
     assert len(load(WINDOWS + agent.format("30s")).problems) == 1

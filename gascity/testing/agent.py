@@ -26,8 +26,8 @@ from typing import Final
 from gascity.testing.agent_options import DIALOGS, RULE, Options, options_from
 
 _HELP: Final = (
-    "work [S] | permission | plan | choice | trust | unknown | background [S] | setsid [S] | "
-    "fg CMD | repaint | ignore-term | hook | exit [N]"
+    "work [S] | permission | plan | choice | trust | unknown | background [S] | run CMD | "
+    "setsid [S] | fg CMD | repaint | ignore-term | hook | exit [N]"
 )
 
 
@@ -110,6 +110,7 @@ class StandIn:
             "work": lambda: self.work(float(rest or 3)),
             "unknown": self.unknown,
             "background": lambda: self.background(["sleep", rest or "600"]),
+            "run": lambda: self.background(shlex.split(rest)),
             "setsid": lambda: self.stubborn_child(rest or "600"),
             "fg": lambda: self.foreground(rest),
             "repaint": self.repaint,

@@ -78,7 +78,7 @@ class RuntimeRig(ABC):
             "session_id": f"id-{name}",
             "token": token,
             "city": CITY,
-            "command": AGENT,
+            "command": f"exec {AGENT}",
             "work_dir": str(self.folder),
             "env": {**env, **given},
         }

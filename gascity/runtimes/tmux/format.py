@@ -50,6 +50,7 @@ LOOK: Final = (
     _CLIENTS,
 )
 _SCREEN: Final = (
+    "pane_id",
     "cursor_flag",
     "cursor_x",
     "cursor_y",
@@ -197,8 +198,7 @@ def capture_lines(word: str, panes: Iterable[Pane]) -> list[str]:
     """Commands that print the screens of `panes`, each under a heading that starts with `word`."""
     fields = "|".join(f"#{{{name}}}" for name in _SCREEN)
     return [
-        f"display-message -p -t {pane.id} '{word}|{pane.id}|{fields}' ; "
-        f"capture-pane -p -e -t {pane.id}"
+        f"display-message -p -t {pane.id} '{word}|{fields}' ; capture-pane -p -e -t {pane.id}"
         for pane in panes
     ]
 
@@ -208,8 +208,8 @@ def read_captures(word: str, out: str) -> dict[str, tuple[Screen, int]]:
     found = {}
     for part in out.split(f"{word}|")[1:]:
         heading, _, text = part.partition("\n")
-        words = heading.split("|", len(_SCREEN))
-        if len(words) != len(_SCREEN) + 1 or not words[5].isdigit():
+        words = heading.split("|", len(_SCREEN) - 1)
+        if len(words) != len(_SCREEN) or not words[5].isdigit():
             continue
         pane, flag, x, y, alternate, activity, title = words
         screen = read_screen(

@@ -29,9 +29,8 @@ _TMUX_OWN: Final = ("TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_V
 _OPENING: Final = (
     "exec /usr/bin/env -i " + " ".join(f'{name}="${name}"' for name in _TMUX_OWN) + ' /bin/sh "$0"'
 )
-_SERVER_OPTIONS: Final = (
-    "set-option -s exit-empty on",
-    "set-option -s exit-unattached off",
+_SERVER_OPTIONS: Final = ("set-option -s exit-empty on", "set-option -s exit-unattached off")
+_LOOKS: Final = (
     "set-option -g history-limit 5000",
     "set-option -g status-interval 0",
     "set-option -g mouse off",
@@ -108,9 +107,10 @@ def _memory_folder() -> Path | None:
 
 def batch(spec: Spec, file: Path, *, boots: bool, tmux_config: str) -> list[str]:
     """The commands that make the session; `boots` when this call starts the server too."""
-    lines = list(_SERVER_OPTIONS) if boots else []
+    lines = list(_LOOKS) if boots else []
     if boots and tmux_config:
         lines.append(f"source-file -q {quoted(literal(tmux_config))}")
+    lines += _SERVER_OPTIONS
     target = f"-t ={spec.name}:"
     options = (
         ("@gc_mark", mark_of(spec.city)),

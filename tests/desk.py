@@ -220,7 +220,7 @@ class FakeDesk:
 
 def running(**fields: Any) -> Sighting:
     """A session that runs with nobody attached."""
-    told = {"truth": Truth.RUNNING, "attached": Known(0), "pending": Known(None)}
+    told: dict[str, Any] = {"truth": Truth.RUNNING, "attached": Known(0), "pending": Known(None)}
     return Sighting(**(told | fields))
 
 

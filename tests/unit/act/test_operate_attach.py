@@ -308,7 +308,7 @@ def test_a_session_stopped_for_another_reason_is_waited_for() -> None:
     """A stop note of this generation is a drain like another (R55)."""
     note = StopNote(reason=StopReason.CONFIG_DRIFT, generation=1, at=NOON)
     desk = FakeDesk(awake(stop_note=note))
-    desk.steps = [lambda d: (d.put("gc-mayor", stop_note=None), comes_up()(d))[-1]]
+    desk.steps = [lambda d: d.put("gc-mayor", stop_note=None), comes_up()]
     assert run(desk, attach, "mayor", say=Said()).get("ready")
     assert len(intents(desk)) == 1
 

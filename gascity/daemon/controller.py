@@ -30,6 +30,7 @@ from gascity.model.city import City
 from gascity.model.plan import Plan
 from gascity.model.session import Session, StopReason
 from gascity.model.world import World
+from gascity.observe.checks import Checks
 from gascity.observe.clock import Clock
 from gascity.observe.ports import Ports
 from gascity.observe.world import Lookout
@@ -62,6 +63,11 @@ class Controller:
         self.lookout = Lookout(ports=ports)
         self.pulse = Pulse(ports.clock)
         self._chores = Chores(ports, config)
+        self._checks = Checks(
+            clock=ports.clock,
+            changed=self.pulse.poke,
+            concurrency=ports.city.daemon.probe_concurrency,
+        )
         self._performer: Performer | None = None
         self._plan: Plan | None = None
         self._world: World | None = None
@@ -71,6 +77,7 @@ class Controller:
         self._ending: Ending | None = None
         self._broken: StoreBroken | None = None
         ports.poke = self.pulse.poke
+        ports.answers = ports.answers or self._checks
 
     @property
     def store(self) -> Store:
@@ -233,6 +240,7 @@ class Controller:
         self.pulse.begin()
         try:
             await self._chores.before_patrol()
+            self._checks.ask(self.ports.city, self._performer.group)
             done = await patrol(self.ports, self.lookout, self._performer)
             if remember(self.ports, done, monotonic=self.clock.monotonic()):
                 self.pulse.ask_soon()

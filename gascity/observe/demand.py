@@ -10,45 +10,115 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Final, Protocol
 
 from gascity.beads.bead import TASK, WAIT, Bead
 from gascity.beads.store import Query, Store, StoreUnavailable
 from gascity.beads.work import ROUTE, WaitState, is_actionable, is_ready, wait_state
 from gascity.model.city import City
-from gascity.model.reading import Known, Reading
+from gascity.model.reading import Known, Reading, Unclear
 from gascity.model.roster import session_name
 from gascity.model.session import Session
 from gascity.model.world import Demand
 
+NOT_ASKED: Final = Unclear("its command was not asked yet")
+
+
+class Answers(Protocol):
+    """What commands of the config said last; see `observe.checks`."""
+
+    def desired(self, identity: str) -> Reading[int]:
+        """The count a pool's check printed."""
+        ...
+
+    def has_work(self, identity: str) -> Reading[bool]:
+        """Whether an agent's work query found work."""
+        ...
+
 
 async def read_demand(
-    store: Store, city: City, sessions: Sequence[Session], *, now: datetime, foreign: str
+    store: Store,
+    city: City,
+    sessions: Sequence[Session],
+    *,
+    now: datetime,
+    foreign: str = "",
+    answers: Answers | None = None,
 ) -> Demand:
     """The demand for these sessions, as of one moment of the store.
 
     Args:
         foreign: Why work of this city is kept elsewhere and cannot be read, or "" (R61).
+        answers: What pool checks and work queries said; without it they were not asked.
     """
     revision = store.demand_revision
-    if foreign:
-        return Demand(unclear=foreign, revision=revision)
     try:
         tasks = await store.query(Query(type=TASK))
         waits = await store.query(Query(type=WAIT))
     except StoreUnavailable as problem:
         return Demand(unclear=str(problem), revision=revision)
-    if not tasks and not waits:
-        return Demand(revision=revision)
     live = {bead.id: bead for bead in (*tasks, *waits)}
-    work, routed = _work(tasks, live, city, sessions, now)
-    ready, pending = _waits(waits, live, now)
+    work, routed = _work(tasks, live, city, sessions, now) if tasks else ({}, {})
+    ready, pending = _waits(waits, live, now) if waits else ({}, frozenset())
+    elsewhere = _elsewhere(city, foreign, answers)
     return Demand(
-        work=_known(work),
+        work=_known(work) | _by_session(elsewhere, city, sessions),
         waits=_known(ready),
-        routed=_known(routed),
+        routed=_known(routed)
+        | {name: said for name, said in elsewhere.items() if _pool(city, name)},
+        pool_checks=_checks(city, answers),
         pending_waits=pending,
         revision=revision,
     )
+
+
+def _elsewhere(
+    city: City, foreign: str, answers: Answers | None
+) -> dict[str, Reading[tuple[str, ...]]]:
+    """{agent: its work} where the embedded store does not say: a work query's, or nobody's word."""
+    found: dict[str, Reading[tuple[str, ...]]] = {}
+    for identity, agent in city.agents.items():
+        if agent.work_query:
+            said = answers.has_work(identity) if answers is not None else NOT_ASKED
+            found[identity] = (
+                Known(("work_query",) * said.value) if isinstance(said, Known) else said
+            )
+        elif foreign:
+            found[identity] = Unclear(foreign)
+    return found
+
+
+def _by_session(
+    elsewhere: Mapping[str, Reading[tuple[str, ...]]], city: City, sessions: Sequence[Session]
+) -> dict[str, Reading[tuple[str, ...]]]:
+    """The same for each session; of a pool only its doubt concerns every slot (R20)."""
+    found: dict[str, Reading[tuple[str, ...]]] = {}
+    for session in sessions:
+        said = elsewhere.get(session.template)
+        if said is not None and not (_pool(city, session.template) and isinstance(said, Known)):
+            found[session.id] = said
+    return found
+
+
+def _by_pool(
+    elsewhere: Mapping[str, Reading[tuple[str, ...]]], city: City
+) -> dict[str, Reading[tuple[str, ...]]]:
+    """The same for pools: work that any slot may take."""
+    return {identity: said for identity, said in elsewhere.items() if _pool(city, identity)}
+
+
+def _checks(city: City, answers: Answers | None) -> dict[str, Reading[int]]:
+    """{pool: the count its own check wants}."""
+    return {
+        identity: answers.desired(identity) if answers is not None else NOT_ASKED
+        for identity, agent in city.agents.items()
+        if agent.pool is not None and agent.pool.check
+    }
+
+
+def _pool(city: City, identity: str) -> bool:
+    agent = city.agents.get(identity)
+    return agent is not None and agent.pool is not None
 
 
 def _known(found: Mapping[str, list[str]]) -> dict[str, Reading[tuple[str, ...]]]:

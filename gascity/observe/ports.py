@@ -14,6 +14,7 @@ from gascity.beads.store import Applied, Store
 from gascity.model.city import City
 from gascity.model.session import Session
 from gascity.observe.clock import Clock
+from gascity.observe.demand import Answers
 from gascity.observe.recollection import Recollection
 from gascity.runtimes.base import Runtime, WaitsForIdle
 
@@ -24,7 +25,8 @@ class Ports:
 
     `foreign_demand` says why work is kept elsewhere (R61), or "". `writable` turns False when the
     store refused a write, and True again with the next one that succeeds (R75). `records` is what
-    is on disk, for readers that must not wait. `notes` hands over facts about hosts to be stored.
+    is on disk, for readers that must not wait. `notes` hands
+    over facts about hosts to be stored. `answers` is what commands of the config said.
     """
 
     store: Store
@@ -37,6 +39,7 @@ class Ports:
     poke: Callable[[], None] = lambda: None
     records: dict[str, Session] = field(default_factory=dict)
     notes: Callable[[], Mapping[str, str]] = dict
+    answers: Answers | None = None
 
     def written(self, applied: Applied) -> None:
         """Keep `records` ({session id: current record}) equal to what was just written."""

@@ -142,6 +142,7 @@ class Lookout:
                 sessions,
                 now=ports.clock.now(),
                 foreign=ports.foreign_demand,
+                answers=ports.answers,
             )
         except StoreUnavailable as problem:
             return Demand(unclear=str(problem))

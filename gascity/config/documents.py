@@ -49,6 +49,7 @@ class Reading:
     problems: Problems
     check_owner: bool = True
     documents: list[Document] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
     is_incomplete: bool = False
     _hash: Any = field(default_factory=hashlib.sha256)
 
@@ -58,7 +59,8 @@ class Reading:
         return str(self._hash.hexdigest()[:12])
 
     def read(self, path: Path) -> None:
-        """Read the city's file and all it includes."""
+        """Read the city's file and all it includes; `files` keeps what was tried, good or not."""
+        self.files.append(path.name)
         try:
             data, status = read_root(path)
         except Unreadable as fault:
@@ -99,6 +101,10 @@ class Reading:
         try:
             data, status, real = read_fragment(self.city, name, folder)
         except Unreadable as fault:
+            tried = self.city / name[2:] if name.startswith("//") else folder / name
+            # Never a pipe: who watches the file would wait for its other end.
+            if fault.is_missing or os.path.isfile(tried):  # noqa: PTH113 - answers, never raises
+                self._try(tried)
             if fault.is_missing:
                 self.is_incomplete = True
                 what = "there is no such file; the rest is loaded and the city is incomplete"
@@ -110,13 +116,20 @@ class Reading:
             circle = " → ".join(path.name for path in (*trail[trail.index(real) :], real))
             self.problems.add(where.error(f"a circle of includes: {circle}", "drop one of them"))
             return
-        label = str(real.relative_to(self.city))
+        label = self._try(real)
         if not self._is_trusted(label, status, real.parent):
             return
         document = self._parse(label, data)
         if document is not None:
             self.documents.append(document)
             self._include(document, real.parent, (*trail, real))
+
+    def _try(self, path: Path) -> str:
+        """Note a file inside the city, so that a later look sees it appear or change; its name."""
+        name = os.path.relpath(path, self.city)
+        if not name.startswith("..") and name not in self.files:
+            self.files.append(name)
+        return name
 
     def _is_trusted(self, name: str, status: os.stat_result, folder: Path) -> bool:
         """Whether a file may tell us what to run; says so if not."""

@@ -44,7 +44,7 @@ def load_city(path: Path, *, check_owner: bool = True) -> LoadResult:
     except ValueError:  # a NUL or a lone surrogate in the path itself
         return _refused(file.name, "is no path")
     if not reading.documents:
-        return LoadResult(city=None, problems=tuple(problems))
+        return LoadResult(city=None, problems=tuple(problems), files=tuple(reading.files))
     if not _is_city(reading.documents[0]):
         what = "not a city: none of the tables of a city.toml is here"
         if not reading.documents[0].data:
@@ -63,7 +63,7 @@ def load_city(path: Path, *, check_owner: bool = True) -> LoadResult:
     for problem in check_city(city):
         problems.add(problem)
     found = tuple(problems)
-    files = tuple(document.name for document in reading.documents)
+    files = tuple(reading.files)
     if problems.has_errors:
         return LoadResult(city=None, problems=found, files=files)
     warnings = tuple(str(problem) for problem in found)

@@ -70,7 +70,8 @@ class Problem:
 class LoadResult:
     """A composed city and every problem found on the way; `city` is None if one is an error.
 
-    `files` are the names, relative to the city, of everything that was read.
+    `files` are the names, relative to the city, of everything that was tried, good, bad or missing:
+    what to watch for a change.
     """
 
     city: City | None

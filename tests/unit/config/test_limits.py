@@ -197,6 +197,7 @@ def test_fragments_add_and_replace(load: Load) -> None:
     )
     city = result.city
     assert city is not None
+    assert result.files == ("city.toml", "a.toml", "sub/b.toml", "c.toml")
     assert list(city.agents) == ["one", "two", "three", "four"]
     windows = {kind.value: str(window) for kind, window in city.session_sleep.items()}
     assert windows == {"interactive_resume": "60s", "noninteractive": "30s"}
@@ -262,3 +263,21 @@ def test_a_fragment_that_others_may_write_is_refused(load: Load, tmp_path: Path)
     (tmp_path / "a.toml").chmod(0o666)
     [problem] = load('include = ["a.toml"]\n' + CITY).errors
     assert (problem.file, "everybody" in problem.what) == ("a.toml", True)
+
+
+def test_a_file_that_failed_is_still_watched(load: Load, tmp_path: Path) -> None:
+    """Whoever waits for the corrected file knows which one it is (R6)."""
+    (tmp_path / "sub").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    names = [
+        "bad.toml",
+        "sub/missing.toml",
+        "//sub/other.toml",
+        "/etc/hosts",
+        "../x",
+        "pipe",
+        "sub",
+    ]
+    result = load(f"include = {names}\n" + CITY, {"bad.toml": "a = = 1\n"})
+    assert result.files == ("city.toml", "bad.toml", "sub/missing.toml", "sub/other.toml")
+    assert load(b"\xff").files == ("city.toml",)

@@ -13,7 +13,6 @@ import ctypes
 import os
 import signal
 import subprocess
-import tempfile
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,40 +39,79 @@ async def run_command(command: str, *, cwd: str, env: Mapping[str, str], deadlin
 
     The answer is there as soon as the command itself has ended, whatever its children do.
     """
-    with tempfile.TemporaryFile() as out:
-        try:
-            child = _spawn(command, cwd, env, out.fileno())
-        except OSError as problem:
-            return Ran(code=None, out="", problem=f"cannot run: {problem.strerror}")
+    read_end, write_end = os.pipe()
+    os.set_blocking(read_end, False)
+    try:
+        child = _spawn(command, cwd, env, write_end)
+        if isinstance(child, Ran):
+            return child
+        said = bytearray()
         try:
             with anyio.move_on_after(deadline_s) as scope:
-                await _wait(child)
+                await _listen(child, read_end, said)
         finally:
             _end_group(child)
-        size = os.fstat(out.fileno()).st_size
-        out.seek(0)
-        text = out.read(OUTPUT_MOST).decode("utf-8", "replace")
+    finally:
+        os.close(read_end)
+    text = said[:OUTPUT_MOST].decode("utf-8", "replace")
+    if len(said) > OUTPUT_MOST:
+        return Ran(code=child.returncode, out="", problem=f"printed over {OUTPUT_MOST} bytes")
     if scope.cancelled_caught:
         return Ran(code=None, out=text, problem=f"no answer within {deadline_s:g}s")
-    if size > OUTPUT_MOST:
-        return Ran(code=child.returncode, out="", problem=f"printed over {OUTPUT_MOST} bytes")
     return Ran(code=child.returncode, out=text)
 
 
-def _spawn(command: str, cwd: str, env: Mapping[str, str], out: int) -> subprocess.Popen[bytes]:
-    with warnings.catch_warnings():
-        # What runs between fork and exec is one system call that takes no lock.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return subprocess.Popen(
-            ["/bin/sh", "-c", command],
-            cwd=cwd,
-            env=dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            preexec_fn=_die_with_parent,
-        )
+async def _listen(child: subprocess.Popen[bytes], pipe: int, said: bytearray) -> None:
+    """Collect what it prints until the command itself has ended, or has printed too much."""
+    async with anyio.create_task_group() as group:
+
+        async def collect() -> None:
+            while _drain(pipe, said):
+                await anyio.wait_readable(pipe)
+            if len(said) > OUTPUT_MOST:
+                group.cancel_scope.cancel()
+
+        group.start_soon(collect)
+        await _wait(child)
+        group.cancel_scope.cancel()
+    _drain(pipe, said)
+
+
+def _drain(pipe: int, said: bytearray) -> bool:
+    """Read what is there now; whether more may come."""
+    while len(said) <= OUTPUT_MOST:
+        try:
+            part = os.read(pipe, 65536)
+        except BlockingIOError:
+            return True
+        if not part:
+            return False
+        said += part
+    return False
+
+
+def _spawn(
+    command: str, cwd: str, env: Mapping[str, str], write_end: int
+) -> subprocess.Popen[bytes] | Ran:
+    """The running command, or why it does not run; closes our copy of the pipe's end."""
+    try:
+        with warnings.catch_warnings():
+            # What runs between fork and exec is one system call that takes no lock.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return subprocess.Popen(
+                ["/bin/sh", "-c", command],
+                cwd=cwd,
+                env=dict(env),
+                stdin=subprocess.DEVNULL,
+                stdout=write_end,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                preexec_fn=_die_with_parent,
+            )
+    except OSError as problem:
+        return Ran(code=None, out="", problem=f"cannot run: {problem.strerror}")
+    finally:
+        os.close(write_end)
 
 
 def _die_with_parent() -> None:

@@ -55,19 +55,40 @@ class Terminal:
         """Press these keys."""
         os.write(self._master, text.encode())
 
-    def end(self) -> int:
-        """Read to the end; the exit code."""
-        with contextlib.suppress(OSError):
-            while more := os.read(self._master, 65536):
-                self.shown += more.decode("utf-8", "replace")
-        os.close(self._master)
+    def end(self, *, within_s: float = 20.0, keys: str = "") -> int:
+        """Read to the end; the exit code. `keys` are pressed again each half second until then.
+
+        tmux drops what is typed while it sets the terminal up, so a detach may need a second try.
+        """
+        deadline = time.monotonic() + within_s
+        with contextlib.suppress(OSError):  # the other end is closed
+            while True:
+                left = deadline - time.monotonic()
+                assert left > 0, f"it does not end; shown: {self.shown!r}"
+                if keys:
+                    self.type(keys)
+                if select.select([self._master], [], [], min(left, 0.5))[0]:
+                    more = os.read(self._master, 65536)
+                    if not more:
+                        break
+                    self.shown += more.decode("utf-8", "replace")
+        self._close()
         return self.process.wait(timeout=20)
 
+    def detach(self) -> int:
+        """Leave tmux by its keys; the exit code."""
+        return self.end(keys="\x02d")
+
     def hang_up(self) -> None:
-        """Close the terminal, as by its window's button, and end what is left."""
-        os.close(self._master)
+        """Close the terminal, as by its window's button, and end what is left; safe to repeat."""
+        self._close()
         try:
             self.process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait(timeout=5)
+
+    def _close(self) -> None:
+        if self._master >= 0:
+            os.close(self._master)
+            self._master = -1

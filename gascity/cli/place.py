@@ -32,4 +32,11 @@ def find_city(args: Any) -> str:
 def whoami() -> str:
     """Who asks, for the record: the session this runs in, else the user's name."""
     name = os.environ.get("GC_SESSION_NAME") or os.environ.get("USER") or os.environ.get("LOGNAME")
-    return name or f"uid-{os.getuid()}"
+    if name:
+        return name
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid-{os.getuid()}"

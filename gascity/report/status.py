@@ -143,10 +143,11 @@ def _capability(capability: Capability) -> dict[str, Any]:
 def _recorded(session: Session) -> dict[str, Any]:
     """One entry from its record: the words the last controller left; unknown things are null."""
     note: PolicyNote = session.policy
+    state = _recorded_state(session)
     kept = _kept_snapshot(session.diagnostics.snapshot)
     return {
         **_identity(session),
-        "state": _recorded_state(session),
+        "state": state,
         "sleep_reason": session.sleep_reason.value,
         "since": utc(session.since),
         "reasons": [],
@@ -168,7 +169,7 @@ def _recorded(session: Session) -> dict[str, Any]:
             "adjustment": "",
         },
         "hard_wakes": [],
-        "blockers": list(session.diagnostics.blockers),
+        "blockers": list(session.diagnostics.blockers) if state in _UP else [],
         "dependency": {"dependents": [], "roots": []},
         "idle_reference_at": None,
         "keep_warm_deadline": None,
@@ -194,6 +195,9 @@ def _identity(session: Session) -> dict[str, Any]:
         "slot": session.slot,
         "runtime": session.runtime,
     }
+
+
+_UP = ("awake", "starting")  # where a recorded blocker still means something
 
 
 def _recorded_state(session: Session) -> str:

@@ -115,8 +115,7 @@ def test_a_running_session_needs_no_controller(host: Host) -> None:
     terminal = Terminal(gc("attach", "mayor"), host.environment)
     terminal.wait_for("this is mayor")
     assert host.clients() == ["mayor"]
-    terminal.type("\x02d")
-    assert terminal.end() == 0
+    assert terminal.detach() == 0
     assert "no controller is running" in terminal.shown
 
 

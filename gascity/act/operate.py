@@ -9,6 +9,7 @@ Source: DESIGN §12 (R25, R26, R65)
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any, Final, Protocol, TypeAlias
@@ -187,13 +188,16 @@ def came_up(look: Look, session: Session, *, since: datetime) -> bool:
     return world.sighting(session.id).truth is Truth.RUNNING
 
 
-def start_failure(session: Session, *, since: datetime) -> str:
-    """What a start that certainly failed after `since` said, or "".
+def start_failure(asked: Session, session: Session) -> str:
+    """What a start that certainly failed since the record said `asked` told, or "".
 
     Only counted failures are certain: an error noted beside them may still turn out well (ATT-14).
+    The failure that fills the count ends in quarantine, which begins a count of its own (R41).
     """
-    if any(at >= since for at in session.failed_starts):
-        return session.last_error or "the start failed"
+    fresh = Counter(session.failed_starts) - Counter(asked.failed_starts)
+    put_away = session.quarantine_cycle > asked.quarantine_cycle
+    if fresh or put_away:
+        return session.last_error.removeprefix("start failed: ") or "the start failed"
     return ""
 
 

@@ -82,10 +82,11 @@ async def attach(
         return WakeNote(holder=holder, by=by, at=now, expires_at=now + life)
 
     try:
-        first, note = await _open(desk, session, sight, intent, confirmed=confirm_fresh)
-        if note is None:
+        first, written = await _open(desk, session, sight, intent, confirmed=confirm_fresh)
+        note = written.attach_intent if written is not None else None
+        if written is None or note is None:
             return _opened(first, session, argv)
-        reply = await follow(desk, session, note, argv, say=say, timeout_s=timeout_s)
+        reply = await follow(desk, written, note, argv, say=say, timeout_s=timeout_s)
     except anyio.get_cancelled_exc_class():
         await _take_back(desk, session, holder)
         raise
@@ -122,8 +123,8 @@ async def _open(
     intent: Callable[[datetime], WakeNote],
     *,
     confirmed: bool,
-) -> tuple[AttachState, WakeNote | None]:
-    """The first step, judged on the record that is compared and set; the intent if it was written.
+) -> tuple[AttachState, Session | None]:
+    """The first step, judged on the record as it is then; that record if the intent went on it.
 
     Raises:
         Refused: it is held.
@@ -152,7 +153,7 @@ async def _open(
         if first is AttachState.REFUSED:
             raise
         return first, None
-    return first, written.attach_intent
+    return first, written
 
 
 def stand_of(session: Session, sight: Sighting, city: City, now: datetime) -> Stand:

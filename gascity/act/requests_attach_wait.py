@@ -52,7 +52,10 @@ async def follow(
     say: Say,
     timeout_s: float | None,
 ) -> Reply:
-    """Wait for the session to come up, fail, or run out of time, saying how it stands."""
+    """Wait for the session to come up, fail, or run out of time, saying how it stands.
+
+    `before` is the record as the intent was written on it.
+    """
     city = desk.snapshot().city
     longest = note.expires_at - note.at
     patience = timedelta(seconds=timeout_s) if timeout_s else longest
@@ -76,7 +79,7 @@ async def follow(
         intent = session.attach_intent
         if intent is not None and intent.holder == note.holder:
             note = intent
-        sees, why = _sees(desk, look, session, note, until=until)
+        sees, why = _sees(desk, look, before, session, note, until=until)
         state = step(state, sees)
         if state in ENDS:
             break
@@ -100,12 +103,12 @@ async def follow(
 
 
 def _sees(
-    desk: Desk, look: Look, session: Session, note: WakeNote, *, until: float
+    desk: Desk, look: Look, before: Session, session: Session, note: WakeNote, *, until: float
 ) -> tuple[Seen, str]:
     """What there is to see of the wake, most certain first."""
     if came_up(look, session, since=note.at):
         return Seen.UP, ""
-    if failure := start_failure(session, since=note.at):
+    if failure := start_failure(before, session):
         return Seen.FAILED, failure
     if desk.clock.now() >= note.expires_at or desk.clock.monotonic() >= until:
         return Seen.EXPIRED, ""

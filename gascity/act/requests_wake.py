@@ -70,7 +70,7 @@ async def wake(
     if not wait:
         held_back = _held_back(desk.snapshot(), asked)
         return {**_done("queued", asked), "state": "queued", "held_back": held_back}
-    return await _wait(desk, session, asked.wake_request, say=say, timeout_s=timeout_s)
+    return await _wait(desk, asked, asked.wake_request, say=say, timeout_s=timeout_s)
 
 
 async def _is_simply_awake(desk: Desk, session: Session) -> bool:
@@ -114,7 +114,7 @@ async def _wait(
         note = open_note if ours and open_note is not None else note
         if came_up(look, session, since=note.at):
             return _done("woke", session)
-        if failure := start_failure(session, since=note.at):
+        if failure := start_failure(before, session):
             return _failed(session, failure)
         now, at = desk.clock.now(), desk.clock.monotonic()
         if now >= note.expires_at or at >= until:

@@ -19,7 +19,7 @@ from gascity.api.lock import ControllerLock, LockHeld
 from gascity.api.protocol import EXIT_DONE, EXIT_FAILED, EXIT_REFUSED, EXIT_USAGE
 from gascity.api.server import Server
 from gascity.beads.store import StoreBroken, StoreUnavailable
-from gascity.config.load import load_city
+from gascity.config.apart import load_apart
 from gascity.config.problems import LoadResult
 from gascity.daemon.config_watch import ConfigWatch
 from gascity.daemon.controller import Controller
@@ -44,7 +44,7 @@ def run_city(path: Path, *, ready: Callable[[], None]) -> int:
     except OSError as problem:
         return _say(f"cannot lock {state}: {problem}", "see `gc doctor`", EXIT_REFUSED)
     with lock:
-        result = load_city(path)
+        result = load_apart(path)
         if result.city is None:
             sys.stderr.writelines(f"{error}\n" for error in result.errors)
             return _say("the config has errors", "fix them, see `gc config validate`", EXIT_USAGE)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from gascity.config.load import load_city
+from gascity.config.apart import load_apart
 from gascity.config.problems import LoadResult
 from gascity.config.reload import compare
 from gascity.model.city import City
@@ -54,7 +54,7 @@ class ConfigWatch:
         A rename of the workspace is refused: it needs a restart (R6).
         """
         digest = await anyio.to_thread.run_sync(_digest, self.files)
-        result = await anyio.to_thread.run_sync(lambda: load_city(self.folder))
+        result = await anyio.to_thread.run_sync(load_apart, self.folder)
         self._seen = digest
         self.files = _files(result, self.folder)
         city = result.city
@@ -65,7 +65,7 @@ class ConfigWatch:
             return self._rejected([refused], now)
         self.problem = ""
         self.loaded_at = now
-        if replace(city, revision="") == replace(current, revision=""):
+        if _meaning(city) == _meaning(current):
             return None
         return Reloaded(city=city, event=_reloaded(current, city, now))
 
@@ -82,6 +82,11 @@ class ConfigWatch:
             payload={"problems": text},
         )
         return Reloaded(city=None, event=event, problem=text)
+
+
+def _meaning(city: City) -> City:
+    """The city without where things were written: a moved line changes nothing."""
+    return replace(city, revision="", origins={})
 
 
 def _reloaded(old: City, new: City, now: datetime) -> Event:

@@ -186,7 +186,7 @@ async def _save_confirmed(walk: DrainWalk) -> bool:
 
 
 async def _save_asleep(walk: DrainWalk) -> bool:
-    """Commit, insisting that neither the record nor demand moved since the last look (S2)."""
+    """Commit, insisting that no record that was looked at, nor demand, moved since (S2, R27)."""
     looked, world = walk.looked, walk.world
     if looked is None or world is None or looked.judged is None:
         return False
@@ -215,7 +215,15 @@ async def _save_asleep(walk: DrainWalk) -> bool:
     }
     event = _event(EventType.STOPPED, session, now, f"asleep: {reason}", said)
     try:
-        await write(walk.ports, bead, session, after, (event,), expect_demand=world.demand.revision)
+        await write(
+            walk.ports,
+            bead,
+            session,
+            after,
+            (event,),
+            expect_demand=world.demand.revision,
+            expect=[one for one in world.sessions.values() if one.id != session.id],
+        )
     except StoreBroken:
         raise
     except (Conflict, StoreUnavailable):

@@ -8,7 +8,7 @@ Source: DESIGN §11 "The store" (R43, R75)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, TypeAlias
@@ -96,14 +96,19 @@ async def write(
     events: tuple[Event, ...] = (),
     *,
     expect_demand: int | None = None,
+    expect: Iterable[Session] = (),
 ) -> Session:
     """Write one record that was read as `bead`, with its events.
 
+    Args:
+        expect: Other records that must still be as they were read.
+
     Raises:
-        Conflict: the record, or demand when insisted on, changed since.
+        Conflict: the record, one of `expect`, or demand when insisted on, changed since.
     """
     update = to_update(before, after, bead.metadata)
-    updates = (update,) if update.metadata else ()
+    still = (Update(id=one.id, expect_version=one.version) for one in expect)
+    updates = (update, *still) if update.metadata else (*still,)
     applied = await apply(ports, Batch(updates=updates, events=events, expect_demand=expect_demand))
     stored = applied.beads.get(before.id)
     return session_of(stored) if stored is not None else after

@@ -121,10 +121,17 @@ class FakeCity(People):
                 if not _is_crash(problem):
                     raise
 
-    async def _tick(self) -> None:
+    def begin(self) -> None:
+        """What a controller does before its first patrol; `tick` does it where it was not done."""
+        self.run(self._begin())
+
+    async def _begin(self) -> None:
         if self._is_new:
             self._is_new = False
             await self.controller._chores.begin(self.controller.lookout)
+
+    async def _tick(self) -> None:
+        await self._begin()
         async with anyio.create_task_group() as group:
             self.controller.open(group)
             await self.controller.patrol_once()

@@ -200,25 +200,25 @@ class Script:
         self.log.append(moment)
         if self.watch is not None:
             self.watch(moment)
-        token = _IN_DEED.set(True)
-        try:
+        with _in_deed(value=True):
             for deed in self._matching(moment):
                 done = deed()
                 if done is not None:
                     await done
-        finally:
-            _IN_DEED.reset(token)
         if self.crashed:
             raise Crash
 
     @contextlib.contextmanager
     def offstage(self) -> Iterator[None]:
         """Calls made inside are the test's own: they are neither logged nor met."""
-        token = _IN_DEED.set(True)
-        try:
+        with _in_deed(value=True):
             yield
-        finally:
-            _IN_DEED.reset(token)
+
+    @contextlib.contextmanager
+    def onstage(self) -> Iterator[None]:
+        """Inside a deed: calls made here are the controller's again."""
+        with _in_deed(value=False):
+            yield
 
     def _matching(self, moment: Moment) -> list[Deed]:
         found: list[Deed] = []
@@ -233,3 +233,12 @@ class Script:
                 found.append(due.deed)
                 self._due.remove(due)
         return found
+
+
+@contextlib.contextmanager
+def _in_deed(*, value: bool) -> Iterator[None]:
+    token = _IN_DEED.set(value)
+    try:
+        yield
+    finally:
+        _IN_DEED.reset(token)

@@ -1,0 +1,124 @@
+"""Every cut of a drain × everything that may arrive × every way a stop may end.
+
+The product's controller runs; whoever judges shares nothing with it. The cuts around effects are
+played at every run; all cuts, inside each look too, in the slow ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+import pytest
+
+from gascity.testing.script import AFTER, Cut
+from tests.interleavings.scenes import (
+    ARRIVALS,
+    DB,
+    HARD,
+    OUTCOMES,
+    Arrival,
+    Outcome,
+    about_to_sleep,
+    around_effects,
+    cuts,
+    faults,
+    story,
+)
+
+KINDS = ("interactive", "headless")
+STOPS = OUTCOMES["it stops"]
+
+
+def play(
+    cut: Cut,
+    arrival: Arrival,
+    outcome: Outcome = STOPS,
+    *,
+    kind: str = "interactive",
+    gone_at: Cut | None = None,
+) -> list[str]:
+    """Play one case to its end; what was wrong with it, the story included.
+
+    With `gone_at` the arrival vanishes again at that cut.
+    """
+    with about_to_sleep(kind).fork() as city:
+        city.begin()
+        outcome.begin(city)
+        city.script.at(cut, lambda: arrival.deed(city))
+        if gone_at is not None:
+            city.script.at(gone_at, lambda: arrival.vanish(city))
+        city.tick()
+        stays = arrival.lasts and gone_at is None
+        found = ["the cut was not reached"] if city.script.waiting and gone_at is None else []
+        if stays and outcome is STOPS and not is_after_commit(cut) and not city.runs(DB):
+            found.append("not running at the end of that same tick")
+        outcome.end(city)
+        if gone_at is not None:
+            arrival.vanish(city)
+        if arrival.passes is not None:
+            city.clock.advance(2)
+            city.tick(2)
+            found += city.overseer.violations
+            arrival.passes(city)
+        for _ in range(4):
+            city.clock.advance(2)
+            city.tick()
+        found += faults(city)
+        gone = f" until {gone_at}" if gone_at is not None else ""
+        head = f"{cut} | {arrival.name}{gone} | {outcome.name} | {kind}"
+        return [f"{head}: {why}\n{story(city)}" for why in found]
+
+
+def is_after_commit(cut: Cut) -> bool:
+    """Whether the record says asleep already: the wake is the next tick's."""
+    return (cut.when, cut.call) == (AFTER, "save asleep")
+
+
+def report(played: Iterable[list[str]]) -> None:
+    """Fail with one line for each case that failed, and the story of the first."""
+    failed = [found for found in played if found]
+    heads = [one[0].splitlines()[0] for one in failed]
+    assert not failed, "\n".join([f"{len(failed)} cases fail", *heads, failed[0][0]])
+
+
+@pytest.mark.parametrize("arrival", ARRIVALS)
+def test_whatever_arrives_around_an_effect_is_honoured(arrival: str) -> None:
+    """RACE-01..04, DRAIN-03..16, TEST-16, TEST-18, TEST-19: nothing is lost between two effects."""
+    report(play(cut, ARRIVALS[arrival]) for cut in around_effects(cuts()))
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_however_a_stop_or_a_save_ends_nothing_is_lost(outcome: str) -> None:
+    """R28, R34, R75: work that arrives beside a stop or a save that fails is honoured."""
+    work = ARRIVALS["work"]
+    found = around_effects(cuts(outcome))
+    report(play(cut, work, OUTCOMES[outcome]) for cut in found)
+
+
+@pytest.mark.parametrize("arrival", [one.name for one in HARD])
+def test_a_wake_that_vanishes_again_leaves_nothing_behind(arrival: str) -> None:
+    """DRAIN-08, A3: a hard wake that comes at one cut and is gone at the next leaves no intent."""
+    found = around_effects(cuts())
+    report(play(cut, ARRIVALS[arrival], gone_at=gone) for cut, gone in pairwise(found))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("outcome", OUTCOMES)
+@pytest.mark.parametrize("arrival", ARRIVALS)
+def test_every_arrival_at_every_cut_with_every_outcome(
+    arrival: str, outcome: str, kind: str
+) -> None:
+    """RACE-01..04, DRAIN-01..16, R9, R28, R35: torn looks included, for both classes."""
+    report(
+        play(cut, ARRIVALS[arrival], OUTCOMES[outcome], kind=kind) for cut in cuts(outcome, kind)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arrival", [one.name for one in HARD])
+def test_a_wake_that_vanishes_at_the_next_cut_leaves_nothing_behind(arrival: str) -> None:
+    """DRAIN-08, A3: the same at every cut, torn looks included."""
+    found = cuts()
+    report(play(cut, ARRIVALS[arrival], gone_at=gone) for cut, gone in pairwise(found))

@@ -45,11 +45,10 @@ def run(args: argparse.Namespace) -> int:
         return _stop(args, city)
     check_owner(city)
     _refuse_second(city)
+    if not args.foreground:
+        _refuse_invalid(city)
     make_state(city)
-    if args.foreground:
-        return _foreground(city)
-    _refuse_invalid(city)
-    return _background(city)
+    return _foreground(city) if args.foreground else _background(city)
 
 
 def _refuse_second(city: Path) -> None:

@@ -200,8 +200,11 @@ class RealCity:
 
     def told(self, name: str) -> str:
         """What the city says of a session, for messages of failed tests."""
-        events = [f"{one['seq']} {one['type']}: {one['message']}" for one in self.events()]
-        return json.dumps(self.session(name), indent=1) + "\n" + "\n".join(events[-25:])
+        events = [
+            "{ts} {seq} {subject} {type}: {message}".format_map({**one, "ts": one["ts"][17:23]})
+            for one in self.events()
+        ]
+        return json.dumps(self.session(name), indent=1) + "\n" + "\n".join(events[-45:])
 
     def wait_state(self, name: str, state: str, *, within_s: float = 20.0) -> Entry:
         """The entry of a session once it is shown in this state."""

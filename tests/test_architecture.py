@@ -66,7 +66,7 @@ THIRD_PARTY: Final[dict[str, set[str]]] = {
     "api.protocol": set(),
     "beads": {"anyio"},
     "cli": {"argcomplete", "tomli_w"},
-    "config": {"pydantic", "pydantic_core", "tomli"},
+    "config": {"pydantic", "pydantic_core", "tomli", "tomli_w"},
     "daemon": {"anyio"},
     "observe": {"anyio"},
     "report.log": {"structlog"},

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import anyio
 
+from gascity.act.probe import probe
 from gascity.act.save import Change, Gone, change, read, write
 from gascity.act.start import Launch, start
 from gascity.beads.store import Conflict, StoreBroken, StoreUnavailable
@@ -24,13 +25,11 @@ from gascity.decide.relook import DrainContext, Looked, relook
 from gascity.model.events import Event, EventType
 from gascity.model.plan import Blocker, CapabilityClass, Decision
 from gascity.model.session import ExitClass, Session, SleepIntent, SleepReason
-from gascity.model.world import Probe, ProbeResult, World
+from gascity.model.world import ProbeResult, World
 from gascity.observe.ports import Ports
-from gascity.observe.world import Lookout, watch_of
+from gascity.observe.world import Lookout
 from gascity.runtimes.base import RuntimeUnreachable
 
-PROBE_TIMEOUT_S: Final = 1.0
-PROBE_SLACK_S: Final = 2.0
 STOP_SLACK_S: Final = 20.0
 Progress = Callable[[Phase], None]
 
@@ -105,33 +104,6 @@ async def _probe(walk: DrainWalk) -> bool:
     walk.ports.memory.probes[session.id] = found
     walk.context = replace(walk.context, probed_at=found.at)
     return found.result is ProbeResult.IDLE
-
-
-async def probe(session: Session, ports: Ports) -> Probe:
-    """One bounded look for an idle boundary; every fault is an answer (R16)."""
-    runtime = ports.prober(session.runtime)
-    if runtime is None:
-        return Probe(result=ProbeResult.UNSUPPORTED, at=ports.clock.now())
-    watch = watch_of(session, ports.city, screen=True)
-    try:
-        with anyio.fail_after(PROBE_TIMEOUT_S + PROBE_SLACK_S):
-            boundary = await runtime.wait_for_idle(watch, timeout_s=PROBE_TIMEOUT_S)
-    except TimeoutError:
-        why = f"no answer within {PROBE_TIMEOUT_S + PROBE_SLACK_S:g}s"
-        return _unclear(ports, why)
-    except RuntimeUnreachable as problem:
-        return _unclear(ports, str(problem))
-    return Probe(
-        result=boundary.result,
-        at=ports.clock.now(),
-        blocker=boundary.blocker or "idle_boundary",
-        detail=boundary.detail,
-    )
-
-
-def _unclear(ports: Ports, why: str) -> Probe:
-    now = ports.clock.now()
-    return Probe(result=ProbeResult.UNCLEAR, at=now, blocker="idle_boundary", detail=why)
 
 
 async def _save_pending(walk: DrainWalk) -> bool:

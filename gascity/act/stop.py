@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import anyio
 
-from gascity.act.drain import STOP_SLACK_S, probe
+from gascity.act.drain import STOP_SLACK_S
+from gascity.act.probe import probe
 from gascity.act.save import change, close, read
 from gascity.act.start import Launch, start
 from gascity.decide.exits import ASLEEP_AFTER, fall_asleep

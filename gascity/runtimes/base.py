@@ -1,4 +1,6 @@
-"""What a runtime must answer and do. Every adapter passes `tests/integration/test_runtime_contract.py`.
+"""What a runtime must answer and do.
+
+Every adapter passes `tests/integration/test_runtime_contract.py`.
 
 A runtime raises only `RuntimeUnreachable` for the world's faults; everything it knows it returns as
 readings. Optional parts are separate protocols, found with `isinstance`, never by exception text.

@@ -1,0 +1,46 @@
+"""One bounded look for a safe idle boundary; every fault of the world is an answer.
+
+Source: DESIGN §7 (PROBE-03, CAP-12, R16)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import anyio
+
+from gascity.model.session import Session
+from gascity.model.world import Probe, ProbeResult
+from gascity.observe.ports import Ports
+from gascity.observe.world import watch_of
+from gascity.runtimes.base import RuntimeUnreachable
+
+PROBE_TIMEOUT_S: Final = 1.0
+PROBE_SLACK_S: Final = 2.0
+
+
+async def probe(session: Session, ports: Ports) -> Probe:
+    """One bounded look for an idle boundary; every fault is an answer (R16)."""
+    runtime = ports.prober(session.runtime)
+    if runtime is None:
+        return Probe(result=ProbeResult.UNSUPPORTED, at=ports.clock.now())
+    watch = watch_of(session, ports.city, screen=True)
+    try:
+        with anyio.fail_after(PROBE_TIMEOUT_S + PROBE_SLACK_S):
+            boundary = await runtime.wait_for_idle(watch, timeout_s=PROBE_TIMEOUT_S)
+    except TimeoutError:
+        why = f"no answer within {PROBE_TIMEOUT_S + PROBE_SLACK_S:g}s"
+        return _unclear(ports, why)
+    except RuntimeUnreachable as problem:
+        return _unclear(ports, str(problem))
+    return Probe(
+        result=boundary.result,
+        at=ports.clock.now(),
+        blocker=boundary.blocker or "idle_boundary",
+        detail=boundary.detail,
+    )
+
+
+def _unclear(ports: Ports, why: str) -> Probe:
+    now = ports.clock.now()
+    return Probe(result=ProbeResult.UNCLEAR, at=now, blocker="idle_boundary", detail=why)

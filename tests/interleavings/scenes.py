@@ -9,7 +9,7 @@ Source: DESIGN §H (HARN-03); the cuts of RACE-01..08
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -289,6 +289,9 @@ OUTCOMES = {
 }
 
 
+STOPS = OUTCOMES["it stops"]
+
+
 # -- what must be true in the end -------------------------------------------------------------
 
 
@@ -328,3 +331,10 @@ def story(city: FakeCity, *, tail: int = 40) -> str:
         f"    {event.type} {event.subject}: {event.message}" for event in city.events()
     )
     return f"  calls:\n{log}\n  events:\n{said}"
+
+
+def report(played: Iterable[list[str]]) -> None:
+    """Fail with one line for each case that failed, and the story of the first."""
+    failed = [found for found in played if found]
+    heads = [one[0].splitlines()[0] for one in failed]
+    assert not failed, "\n".join([f"{len(failed)} cases fail", *heads, failed[0][0]])

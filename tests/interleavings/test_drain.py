@@ -6,7 +6,6 @@ played at every run; all cuts, inside each look too, in the slow ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
@@ -17,17 +16,18 @@ from tests.interleavings.scenes import (
     DB,
     HARD,
     OUTCOMES,
+    STOPS,
     Arrival,
     Outcome,
     about_to_sleep,
     around_effects,
     cuts,
     faults,
+    report,
     story,
 )
 
 KINDS = ("interactive", "headless")
-STOPS = OUTCOMES["it stops"]
 
 
 def play(
@@ -73,13 +73,6 @@ def play(
 def is_after_commit(cut: Cut) -> bool:
     """Whether the record says asleep already: the wake is the next tick's."""
     return (cut.when, cut.call) == (AFTER, "save asleep")
-
-
-def report(played: Iterable[list[str]]) -> None:
-    """Fail with one line for each case that failed, and the story of the first."""
-    failed = [found for found in played if found]
-    heads = [one[0].splitlines()[0] for one in failed]
-    assert not failed, "\n".join([f"{len(failed)} cases fail", *heads, failed[0][0]])
 
 
 @pytest.mark.parametrize("arrival", ARRIVALS)

@@ -34,6 +34,7 @@ class Process:
     session: int
     tty_group: int  # the foreground group of its terminal, -1 for none
     started: int
+    wait_status: int | None  # how it ended, while nobody has reaped it
 
     @property
     def is_over(self) -> bool:
@@ -58,6 +59,7 @@ def read(pid: int) -> Process | None:
         session=int(words[3]),
         tty_group=int(words[5]),
         started=int(words[19]),
+        wait_status=int(words[49]) if words[0] == "Z" else None,
     )
 
 

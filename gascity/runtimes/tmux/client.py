@@ -47,6 +47,11 @@ class Reply:
         """Nobody listens on the socket."""
         return self.code != 0 and _GONE.search(self.err) is not None
 
+    @property
+    def is_cut_off(self) -> bool:
+        """The server ended while it answered."""
+        return self.code != 0 and ("server exited" in self.err or "lost server" in self.err)
+
 
 class TmuxClient:
     """Calls to the server behind `socket`; `calls` counts the processes started so far."""

@@ -1,7 +1,7 @@
 """What tmux is asked for in one look at the whole host, and how its answer is read.
 
-One client prints three kinds of lines: the server, its panes, its clients. A line that cannot be
-read makes the whole answer doubtful.
+One client prints two kinds of lines: panes and clients. A line that cannot be read makes the whole
+answer doubtful.
 
 Source: DESIGN §8 (R10, R12, R37, R45)
 """
@@ -19,8 +19,8 @@ from gascity.runtimes.base import RuntimeUnreachable
 from gascity.runtimes.screens import Screen, read_screen
 
 _PANE: Final = (
+    "pid",
     "session_id",
-    "window_id",
     "pane_id",
     "pane_pid",
     "pane_dead",
@@ -33,13 +33,8 @@ _PANE: Final = (
     "@gc_token",
     "session_name",
 )
-_SERVER: Final = "S|#{pid}|#{version}"
 _CLIENTS: Final = "C|#{client_control_mode}|#{session_name}"
 LOOK: Final = (
-    "display-message",
-    "-p",
-    _SERVER,
-    ";",
     "list-panes",
     "-a",
     "-F",
@@ -65,12 +60,16 @@ class Pane:
     """One pane; `is_agent` for the one the session was started with."""
 
     id: str
-    window: str
     pid: int
     activity: int  # unix seconds of the last output in its window
     is_dead: bool
     is_agent: bool
     exit: Exit | None
+
+    @property
+    def is_reaped(self) -> bool:
+        """Its end is known; a pane is dead a moment earlier, when its terminal closes."""
+        return self.exit is not None and (self.exit.code, self.exit.signal) != (None, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,10 +137,9 @@ def _read_host(lines: Iterable[str]) -> Host:
     attached: dict[str, int] = {}
     for line in lines:
         kind, _, rest = line.partition("|")
-        if kind == "S":
-            server_pid = int(rest.split("|")[0])
-        elif kind == "P":
+        if kind == "P":
             fact = dict(zip(_PANE, rest.split("|", len(_PANE) - 1), strict=True))
+            server_pid = int(fact["pid"])
             facts[fact["session_name"]] = fact
             panes.setdefault(fact["session_name"], []).append(_pane(fact))
         elif kind == "C":
@@ -150,7 +148,7 @@ def _read_host(lines: Iterable[str]) -> Host:
         else:
             raise ValueError(f"{line[:40]!r}")
     if not server_pid:
-        raise ValueError("no server line")
+        raise ValueError("no panes")
     return Host(
         server_pid=server_pid,
         sessions={
@@ -172,7 +170,6 @@ def _pane(fact: dict[str, str]) -> Pane:
     is_dead = fact["pane_dead"] == "1"
     return Pane(
         id=fact["pane_id"],
-        window=fact["window_id"],
         pid=int(fact["pane_pid"] or 0),
         activity=int(fact["window_activity"]),
         is_dead=is_dead,

@@ -7,13 +7,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Final
 
+import anyio
+
+from gascity.runtimes import processes
 from gascity.runtimes.base import RuntimeUnreachable
 from gascity.runtimes.tmux.client import TmuxClient, prepare_folder, socket_path
-from gascity.runtimes.tmux.format import LOOK, Host, read_host
-from gascity.runtimes.tmux.server import ServerId, lost
+from gascity.runtimes.tmux.format import LOOK, Host, Hosted, Pane, read_host
+from gascity.runtimes.tmux.server import ServerId, listener, lost
 
-EMPTY = Host(server_pid=0)
+EMPTY: Final = Host(server_pid=0)
+_REAPED_S: Final = 0.02
+
+
+def unreaped_roots(host: Host, hosted: Hosted) -> list[int]:
+    """Pids of the session's programs; the server's children, so that no pid is another's by now."""
+    found = [processes.read(pane.pid) for pane in hosted.panes if not pane.is_reaped]
+    return [one.pid for one in found if one is not None and one.parent == host.server_pid]
+
+
+def _has_ended(pane: Pane) -> bool:
+    """Its end can be told: by the server, or by the kernel while the server has not reaped it."""
+    one = None if pane.is_reaped else processes.read(pane.pid)
+    return pane.is_reaped or (one is not None and one.is_over)
 
 
 class TmuxHost:
@@ -30,6 +47,7 @@ class TmuxHost:
         self.client = TmuxClient(socket_path(socket, os.environ), deadline_s=deadline_s)
         self.server = known_server
         self._on_server = on_server
+        self._asked_again: set[str] = set()
 
     async def look(self) -> Host:
         """Everything on the server; empty when there certainly is none.
@@ -38,15 +56,29 @@ class TmuxHost:
             RuntimeUnreachable: no certain answer.
         """
         reply = await self.client.call(*LOOK)
+        if reply.is_cut_off:  # it ended while it was asked: who is there now?
+            reply = await self.client.call(*LOOK)
         if reply.is_no_server:
             if self.lost_server:
                 raise RuntimeUnreachable(self.lost_server)
             return EMPTY
         if reply.code != 0:
             raise RuntimeUnreachable(f"tmux failed: {reply.err.strip() or reply.code}")
-        host = read_host(reply.out)
-        self._meet(host.server_pid)
+        host = read_host(reply.out) if reply.out else Host(server_pid=listener(self.client.socket))
+        if host.server_pid:
+            self._meet(host.server_pid)
         return host
+
+    async def settled_look(self) -> Host:
+        """Like `look`; asks once more when a pane has just died and its status is on the way."""
+        host = await self.look()
+        panes = [pane for one in host.sessions.values() for pane in one.panes]
+        fresh = {one.id for one in panes if one.is_dead and not _has_ended(one)} - self._asked_again
+        if not fresh:
+            return host
+        self._asked_again |= fresh  # old servers never tell a signal: once is enough
+        await anyio.sleep(_REAPED_S)
+        return await self.look()
 
     def _meet(self, pid: int) -> None:
         """Remember the server that answers, unless an earlier one still runs somewhere."""

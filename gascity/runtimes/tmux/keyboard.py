@@ -49,6 +49,9 @@ class Keyboard:
         reply = await self._host.client.script(
             f"if-shell -F -t ={hosted.name}: {quoted(same)} {{ {todo} }}"
         )
+        if reply.is_cut_off:  # the session was its last
+            await self._host.look()
+            return
         is_gone = reply.is_no_server or "can't find" in reply.err
         if reply.code != 0 and not is_gone:
             raise RuntimeUnreachable(f"tmux failed: {reply.err.strip() or reply.code}")

@@ -8,6 +8,7 @@ Source: DESIGN §8 (R11, R12, R13, R66; CAP-11, CAP-18)
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from functools import cached_property
 from typing import Final
 
 from gascity.model.reading import Known, Reading, Unclear
-from gascity.model.world import Pending, ScreenVerdict, Sighting, Truth
+from gascity.model.world import Exit, Pending, ScreenVerdict, Sighting, Truth
 from gascity.runtimes import processes
 from gascity.runtimes.base import Watch
 from gascity.runtimes.screens import Judgement, Screen, judge, steady_text
@@ -34,6 +35,11 @@ class Processes:
         """Every process by pid."""
         return processes.table()
 
+    def is_over(self, pid: int) -> bool:
+        """The process has ended."""
+        one = processes.read(pid)
+        return one is None or one.is_over
+
     def is_idle_shell(self, pid: int) -> bool:
         """A shell that runs nothing, not even a stopped or background job."""
         one = processes.read(pid)
@@ -49,11 +55,11 @@ class Frame:
 
     text: str
     judgement: Judgement
-    activity: int  # when the text last changed
+    activity: float  # when the text last changed, at the latest
     seen: int  # the window activity at that capture
     captured_at: float
     still_since: float
-    pending_since: int
+    pending_since: float
     is_blank: bool
 
     def is_ready(self, now: float) -> bool:
@@ -99,11 +105,11 @@ class Memory:
         frame = Frame(
             text=text,
             judgement=judgement,
-            activity=seen,
+            activity=min(now, at_latest(seen)),
             seen=seen,
             captured_at=now,
-            still_since=min(now, seen + 1.0),
-            pending_since=seen,
+            still_since=min(now, at_latest(seen)),
+            pending_since=min(now, at_latest(seen)),
             is_blank=screen.is_blank,
         )
         if old is not None:
@@ -143,7 +149,9 @@ def stopped(
     """The sighting of a session that runs no agent any more; None while it does (R11)."""
     agent = hosted.agent
     if not hosted.live:
-        return Sighting.stopped(exit=agent.exit)
+        # A program that only closed its terminal still runs.
+        is_over = all(pane.is_reaped or found.is_over(pane.pid) for pane in hosted.panes)
+        return Sighting.stopped(exit=exit_of(agent)) if is_over else None
     if hosted.attached or not _agent_is_gone(hosted, set(process_names), found, now):
         return None
     if all(found.is_idle_shell(pane.pid) for pane in hosted.live):
@@ -151,11 +159,22 @@ def stopped(
             truth=Truth.STOPPED,
             attached=Known(0),
             pending=Known(None),
-            exit=agent.exit,
+            exit=exit_of(agent),
             agent_exited=True,
             token=hosted.token,
         )
     return None
+
+
+def exit_of(pane: Pane) -> Exit | None:
+    """How the pane's program ended; servers have been seen not to reap one for a long time."""
+    if pane.is_reaped or not pane.is_dead:
+        return pane.exit
+    one = processes.read(pane.pid)
+    if one is None or one.wait_status is None:
+        return pane.exit
+    code = os.waitstatus_to_exitcode(one.wait_status)
+    return Exit(code=code) if code >= 0 else Exit(signal=-code)
 
 
 def _agent_is_gone(hosted: Hosted, names: set[str], found: Processes, now: float) -> bool:
@@ -179,7 +198,9 @@ def running(hosted: Hosted, watch: Watch, memory: Memory, now: float) -> Sightin
     """The sighting of a session whose agent runs."""
     frame = memory.frames.get(hosted.key)
     is_fresh = frame is not None and not memory.must_capture(hosted)
-    activity = frame.activity if frame and hosted.activity <= frame.seen else hosted.activity
+    activity = (
+        frame.activity if frame and hosted.activity <= frame.seen else at_latest(hosted.activity)
+    )
     pending: Reading[Pending | None] | None = None
     judgement: Judgement | None = None
     if watch.screen:
@@ -202,10 +223,15 @@ def running(hosted: Hosted, watch: Watch, memory: Memory, now: float) -> Sightin
     )
 
 
-def _pending(judgement: Judgement, since: int) -> Pending | None:
+def _pending(judgement: Judgement, since: float) -> Pending | None:
     if judgement.verdict is not ScreenVerdict.PENDING:
         return None
     return Pending(kind=judgement.kind, question=judgement.question, since=when(since))
+
+
+def at_latest(second: int) -> float:
+    """tmux counts whole seconds: the last moment of that second, so that nothing seems older."""
+    return second + 0.999999
 
 
 def when(seconds: float) -> datetime:

@@ -33,7 +33,7 @@ from gascity.runtimes.tmux.boundary import Prober
 from gascity.runtimes.tmux.client import nonce
 from gascity.runtimes.tmux.ending import Hunt
 from gascity.runtimes.tmux.format import Host, Hosted, capture_lines, mark_of, read_captures
-from gascity.runtimes.tmux.host import EMPTY, TmuxHost
+from gascity.runtimes.tmux.host import TmuxHost, unreaped_roots
 from gascity.runtimes.tmux.keyboard import Keyboard
 from gascity.runtimes.tmux.look import Memory, Processes, running, stopped
 from gascity.runtimes.tmux.server import ServerId
@@ -116,7 +116,7 @@ class TmuxRuntime:
 
     async def list(self, watches: Collection[Watch]) -> Listing:
         """Readings of every watched session: one tmux process, two when screens are judged."""
-        host = await self._host.look()
+        host = await self._host.settled_look()
         now = self._wall()
         found = Processes()
         absent = self._absent(host)
@@ -141,7 +141,7 @@ class TmuxRuntime:
         """What is known of a session that is not on the host."""
         if doubt := self._host.doubt(host):
             return Sighting.unknown(doubt)
-        is_host_gone = host is EMPTY and self._host.server is not None
+        is_host_gone = not host.server_pid and self._host.server is not None
         return Sighting.stopped(exit=Exit(host_gone=True) if is_host_gone else None)
 
     async def _judge(self, alive: Collection[tuple[Watch, Hosted]], now: float) -> None:
@@ -170,7 +170,7 @@ class TmuxRuntime:
         self._host.prepare()
         file = launch.EnvironmentFile(self._scratch, spec)
         try:
-            await self._launch(spec, file, boots=host is EMPTY)
+            await self._launch(spec, file, boots=not host.sessions)
         finally:
             file.remove()
 
@@ -194,7 +194,7 @@ class TmuxRuntime:
             while not file.is_read:  # noqa: ASYNC110  nothing announces it
                 await anyio.sleep(_LOOK_EVERY_S)
         await anyio.sleep(_SETTLE_S)
-        hosted = (await self._host.look()).sessions.get(spec.name)
+        hosted = (await self._host.settled_look()).sessions.get(spec.name)
         if hosted is None or hosted.token != spec.token:
             raise StartFailed(reply.err.strip() or "it ended at once")
         if not hosted.live:
@@ -210,7 +210,7 @@ class TmuxRuntime:
         if doubt := self._host.doubt(host):
             raise RuntimeUnreachable(doubt)
         hosted = self._ours(host, name, token)
-        roots = [pane.pid for pane in hosted.live] if hosted else []
+        roots = unreaped_roots(host, hosted) if hosted else []
         hunt = Hunt(roots=roots, token=token, spare=[host.server_pid])
         outcome = await hunt.end(grace_s)
         if hosted is not None:

@@ -9,7 +9,10 @@ Source: DESIGN §8 (R10, R67)
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,12 +28,12 @@ class ServerId:
     started: str
 
     @classmethod
-    def of(cls, socket: Path, pid: int) -> ServerId | None:
+    def of(cls, path: Path, pid: int) -> ServerId | None:
         """The server with this pid; None when it has just ended."""
         found = processes.read(pid)
         if found is None:
             return None
-        return cls(socket=str(socket), pid=pid, started=_since_boot(found.started))
+        return cls(socket=str(path), pid=pid, started=_since_boot(found.started))
 
     @property
     def is_alive(self) -> bool:
@@ -64,14 +67,26 @@ def _boot() -> str:
         return str(os.getuid())
 
 
-def lost(server: ServerId, socket: Path) -> str:
+def listener(path: Path) -> int:
+    """The pid of the server that listens on the socket, without asking it; 0 when nobody does."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return 0
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as peer:
+        peer.settimeout(0.2)
+        peer.connect(str(path))
+        facts = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        return int(struct.unpack("3i", facts)[0])
+    return 0
+
+
+def lost(server: ServerId, path: Path) -> str:
     """What to tell people about a server that runs but cannot be asked."""
-    if server.socket != str(socket):
+    if server.socket != str(path):
         return (
-            f"tmux server {server.pid} still runs behind {server.socket}, not {socket}; "
+            f"tmux server {server.pid} still runs behind {server.socket}, not {path}; "
             "check TMUX_TMPDIR"
         )
     return (
-        f"tmux server {server.pid} still runs but its socket {socket} is gone; "
+        f"tmux server {server.pid} still runs but its socket {path} is gone; "
         f"`kill -USR1 {server.pid}` makes it again"
     )

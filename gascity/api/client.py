@@ -38,7 +38,7 @@ CONTROLLER: Final = "controller"
 COMMAND: Final = "command"
 
 SUN_PATH_MAX: Final = 103  # bytes of a socket path that every system takes (Linux 107, macOS 103)
-ANSWER_S: Final = 10.0  # how long a controller in good health may take to say something
+ANSWER_S: Final = 5.0  # how long a controller in good health may take to say something
 SLOW_S: Final = {"kill": 90.0, "nudge": 30.0, "peek": 30.0, "sleep": 30.0}
 QUIET: Final = frozenset({"events", "watch"})  # streams that may be silent for as long as they like
 STARTING_S: Final = 2.0  # how long a holder of the lock may be without a socket
@@ -245,7 +245,7 @@ def _hung_error(pid: int) -> ControlError:
     return ControlError(
         EXIT_FAILED,
         f"{who} does not answer",
-        f"read .gc/controller.log; `kill {pid}` ends it, its sessions go on"
+        f"read .gc/controller.log; `kill -9 {pid}` ends it, its sessions go on"
         if pid
         else "read .gc/controller.log",
     )

@@ -16,6 +16,7 @@ from typing import Final
 VERSION: Final = 1
 MAX_LINE_BYTES: Final = 64 * 1024
 MAX_CONNECTIONS: Final = 64
+MAX_FOLLOWERS: Final = 48  # of them, those that may stay: the rest is for commands
 IDLE_TIMEOUT_S: Final = 2.0
 
 SOCKET_NAME: Final = "controller.sock"
@@ -42,7 +43,7 @@ OPS: Final = {
     "wake": ("session, by, wait, timeout_s", "stream of {progress}, then {outcome, state}"),
     "attach": (
         "session, by, confirm_fresh, timeout_s",
-        "stream of {progress}; then {ready, argv[]} | {confirm, consequence} | {outcome}",
+        "stream of {progress, holder}; then {ready, argv[]} | {confirm, consequence} | {outcome}",
     ),
     "attach_cancel": ("session, holder", "outcome"),
     "sleep": ("session, by, force", "outcome, blockers[]"),
@@ -52,7 +53,7 @@ OPS: Final = {
     "suspend": ("session | all, by", "sessions[]"),
     "resume": ("session | all, by", "sessions[]"),
     "peek": ("session, lines", "text"),
-    "nudge": ("session, text, mode", "outcome"),
+    "nudge": ("session, text, mode: send | wake", "outcome"),
     "kill": ("session, by", "outcome"),
     "sling": ("target, title, priority", "bead{}"),
     "beads": ("type, status, assignee", "beads[]"),

@@ -31,6 +31,7 @@ from gascity.api.protocol import (
     EXIT_REFUSED,
     IDLE_TIMEOUT_S,
     MAX_CONNECTIONS,
+    MAX_FOLLOWERS,
     VERSION,
     WORDS,
 )
@@ -38,6 +39,7 @@ from gascity.beads.store import Conflict, StoreBroken, StoreUnavailable
 
 # Ops whose answer takes as long as the client stays: its leaving ends them.
 LASTING: Final = frozenset({"watch", "events", "wake", "attach", "city_stop", "nudge"})
+FOLLOWING: Final = frozenset({"watch", "events"})
 # A wake goes on without whoever asked for it; all that ends is the telling.
 Report = Callable[[str, BaseException], None]
 
@@ -53,6 +55,7 @@ class Server:
         self._desk = desk
         self._report = report
         self._open = 0
+        self._followers = 0
         self._broken: StoreBroken | None = None
 
     async def serve(
@@ -139,13 +142,19 @@ class Server:
     async def _answer(self, line: Line, request: Request) -> None:
         if request.op in WORDS:
             await line.send(answer_word(self._desk, request.op).encode() + b"\n")
+        elif request.op in FOLLOWING and self._followers >= MAX_FOLLOWERS:
+            what = f"{MAX_FOLLOWERS} clients follow this city"
+            await line.send(encoded(_fault(what, "end one of them", EXIT_FAILED)))
         elif request.op in LASTING:
+            self._followers += request.op in FOLLOWING
             try:
                 await self._answer_while_there(line, request)
             except anyio.get_cancelled_exc_class():
                 if request.op == "city_stop":  # the server goes down: this is what was asked for
                     line.send_now(encoded(_STOPPED))
                 raise
+            finally:
+                self._followers -= request.op in FOLLOWING
         else:
             await line.send(await self._reply(line, request))
 

@@ -279,6 +279,17 @@ def test_too_many_connections_are_told_so_and_room_comes_back(
     wait_until(lambda: said(house.raw(), b"ping\n") == f"{os.getpid()}\n".encode())
 
 
+def test_followers_leave_room_for_commands(house: House) -> None:
+    """However many watch, a command is answered (E3)."""
+    streams = [client.stream(str(house.city), "watch") for _ in range(48)]
+    for one in streams:
+        next(one)
+    assert "48 clients follow" in house.refused("watch").what
+    assert house.call("sessions")["names"] == ["mayor", "poet"]
+    for one in streams:
+        one.close()  # type: ignore[attr-defined]
+
+
 def test_a_client_that_says_more_than_its_line_is_hung_up_on(house: House) -> None:
     """A flood after the request ends the request (E3)."""
     with house.raw() as flood:

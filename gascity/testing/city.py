@@ -73,6 +73,7 @@ class FakeCity(People):
         sessions = copy.deepcopy(self.host.sessions)
         other.host = FakeHost(other.clock, sessions=sessions, took=dict(self.host.took))
         other.memory = self.memory.reopened()
+        self.memory = self.store.memory = self.memory.reopened()
         other._settle()
         return other
 

@@ -133,6 +133,21 @@ def test_the_socket_is_ours_alone_and_goes_with_its_server(folder: Path) -> None
     assert not house.path.exists()
 
 
+def test_the_socket_is_private_from_its_first_moment(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mask does it, not a later change of mode (E1)."""
+    (folder / ".gc").mkdir(mode=0o700)
+    monkeypatch.setattr(listener.os, "chmod", lambda *args, **kwargs: None)
+    before = os.umask(0o000)
+    try:
+        with listener.listening(folder):
+            mode = (folder / ".gc" / "controller.sock").stat().st_mode
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(mode) & 0o077 == 0
+
+
 def test_what_a_dead_server_left_is_replaced(folder: Path) -> None:
     """Whoever holds the lock may take the place (R36)."""
     (folder / ".gc").mkdir(mode=0o700)

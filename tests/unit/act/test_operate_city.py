@@ -110,7 +110,9 @@ def test_the_failure_that_ends_in_quarantine_is_a_failure_too(city: FakeCity) ->
     """Five failed starts: the fifth is told as one, the sixth is refused (R26, R41)."""
     city.host.of("mayor").start_fails = "no such folder"
     for _ in range(5):
-        assert ask(city, wake, "mayor", say=Said())["outcome"] == "failed"
+        reply = ask(city, wake, "mayor", say=Said())
+        assert reply["outcome"] == "failed"
+        assert "no such folder" in reply["what"]
     assert city.session("mayor").state is State.QUARANTINED
     with pytest.raises(Refused, match="quarantined until") as refused:
         ask(city, wake, "mayor", say=Said())

@@ -12,6 +12,7 @@ import contextlib
 import os
 import select
 import signal
+import termios
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -140,6 +141,42 @@ def ignores_term(pid: int) -> bool:
         return False
     mask = next((line.split()[1] for line in status.splitlines() if line.startswith("SigIgn")), "0")
     return bool(int(mask, 16) >> (signal.SIGTERM - 1) & 1)
+
+
+def awaits_line(pid: int) -> bool:
+    """Whether the programs in the foreground of this one's terminal do nothing but read a line.
+
+    The terminal hands over whole lines, one of them reads it, all others wait for their children.
+    """
+    one = read(pid)
+    if one is None or not _is_line_mode(pid):
+        return False
+    group = [other for other in table().values() if other.group == one.tty_group]
+    waits = {_wait_channel(other.pid) for other in group if not other.is_over}
+    return bool(waits & _READING) and waits <= {*_READING, "do_wait"}
+
+
+_READING: Final = frozenset({"wait_woken", "n_tty_read"})
+
+
+def _wait_channel(pid: int) -> str:
+    try:
+        return (PROC / str(pid) / "wchan").read_text(encoding="ascii")
+    except OSError:
+        return ""
+
+
+def _is_line_mode(pid: int) -> bool:
+    try:
+        terminal = os.open(PROC / str(pid) / "fd" / "0", os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        return bool(termios.tcgetattr(terminal)[3] & termios.ICANON)
+    except termios.error:
+        return False
+    finally:
+        os.close(terminal)
 
 
 class Held:

@@ -5,6 +5,8 @@ R13, R15, R66; CAP-31..34: work under somebody's hands is never called idle.
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
 from datetime import datetime
@@ -13,6 +15,7 @@ import pytest
 
 from gascity.model.reading import Known
 from gascity.model.world import ProbeResult, ScreenVerdict, Truth
+from gascity.runtimes import processes
 from gascity.runtimes.base import Boundary, Watch
 from tests.integration.rig import TmuxRig
 from tests.polling import eventually, wait_until
@@ -197,6 +200,21 @@ async def test_a_plain_shell_as_the_agent(
     else:
         assert answer.result is ProbeResult.BUSY
         assert answer.detail.startswith(verdict)
+
+
+async def test_a_line_reading_program_may_leave_its_marker_behind(tmux: TmuxRig) -> None:
+    """The busy marker of the last turn counts while it works, not while it reads a line (R15)."""
+    marker = "echo 'Working (esc to interrupt)'"
+    script = f"while printf '❯ '; read line; do {marker}; sleep $line; echo; done"
+    await tmux.start("worker", command=script)
+    tmux.type("worker", "600", "Enter")
+    tmux.shows("worker", "esc to interrupt")
+    assert (await settled(tmux)).detail == "busy"
+    agent = tmux.pid("worker")
+    for pid in processes.descendants([agent], processes.table()).keys() - {agent}:
+        os.kill(pid, signal.SIGTERM)
+    wait_until(lambda: tmux.screen("worker").endswith("❯"))
+    assert (await settled(tmux)).result is ProbeResult.IDLE
 
 
 async def test_a_detached_and_reattached_person_is_seen(tmux: TmuxRig) -> None:

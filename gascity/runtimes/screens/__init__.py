@@ -11,12 +11,15 @@ from __future__ import annotations
 from typing import Final
 
 from gascity.runtimes.screens.claude import CLAUDE
-from gascity.runtimes.screens.generic import CAUTIOUS, GENERIC
+from gascity.runtimes.screens.generic import CAUTIOUS, GENERIC, LINES
 from gascity.runtimes.screens.rules import Detector, Judgement
 from gascity.runtimes.screens.shell import SHELL
 from gascity.runtimes.screens.text import Screen, read_screen
 
 DETECTORS: Final[dict[str, Detector]] = {one.name: one for one in (GENERIC, CLAUDE, SHELL)}
+
+
+MARKER_RULE: Final = "generic.busy"  # the rule that a busy marker is somewhere near the bottom
 
 
 def detector_named(name: str) -> Detector:
@@ -29,9 +32,23 @@ def judge(screen: Screen, *, detector: str = "", prefix: str = "") -> Judgement:
     return detector_named(detector).judge(screen, prefix)
 
 
+def judge_lines(screen: Screen, *, prefix: str = "") -> Judgement:
+    """Like the generic `judge` for a program that surely waits for a line: no marker counts."""
+    return LINES.judge(screen, prefix)
+
+
 def steady_text(screen: Screen, detector: str = "") -> str:
     """The text whose change is activity: without status lines that tick by themselves (R13)."""
     return detector_named(detector).steady(screen)
 
 
-__all__ = ["DETECTORS", "Judgement", "Screen", "judge", "read_screen", "steady_text"]
+__all__ = [
+    "DETECTORS",
+    "MARKER_RULE",
+    "Judgement",
+    "Screen",
+    "judge",
+    "judge_lines",
+    "read_screen",
+    "steady_text",
+]

@@ -88,7 +88,9 @@ def _open_menu(lines: Sequence[Line], box: Box | None) -> Menu | None:
     starts = [row for row, text in enumerate(above) if re.match(r"[●⏺❯>]", text)]
     borders = [row for row, text in enumerate(above) if is_border(text) and text.strip()[0] != "-"]
     is_bordered = bool(borders) and borders[-1] > (starts[-1] if starts else -1)
-    return menu if has_keys or is_bordered else None
+    # Quoted menus are indented like the text around them; a real one stands at the edge.
+    at_edge = any(re.match(r"\s?❯ \d", line.text) for line in body[menu.start : menu.end])
+    return menu if has_keys or is_bordered or at_edge else None
 
 
 def _dialog(lines: Sequence[Line], menu: Menu | None, box: Box | None) -> str:
@@ -220,8 +222,9 @@ RULES: Final = (
         name="spinner",
         verdict=ScreenVerdict.BUSY,
         region="status",
-        pattern=rf"^[{SPINNERS}] \S.*…($| [(·])|^[●⏺] \S.*… \(\d+[smh]"
-        rf"|^[{SPINNERS}●⏺] \S.*\((.* · )?(esc|ctrl\+c) to interrupt",
+        # Any sign that opens no output, question or row of a list may be a spinner.
+        pattern=r"^[^\w\s●⏺⎿❯>!#─│╭╰◯○☐☒✔] \S.*…($| [(·])|^[●⏺] \S.*… \(\d+[smh]"
+        r"|^\s{0,2}[^\w\s⎿❯>│] \S.*\((.* · )?(esc|ctrl\+c) to interrupt",
     ),
     Rule(
         name="interrupt-hint",

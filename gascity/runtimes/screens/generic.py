@@ -143,6 +143,14 @@ def steady(screen: Screen) -> str:
 
 GENERIC: Final = Detector(name="generic", regions=regions, rules=RULES, steady=steady)
 
+# For programs that read whole lines and are known to be reading one.
+LINES: Final = Detector(
+    name="lines",
+    regions=regions,
+    rules=tuple(rule for rule in RULES if rule.name != "busy"),
+    steady=steady,
+)
+
 # For programs that have a name but no rules yet: their prompts may stay visible while they work,
 # and the keys they name may mean anything.
 CAUTIOUS: Final = Detector(

@@ -19,7 +19,14 @@ from gascity.model.reading import Known, Reading, Unclear
 from gascity.model.world import Exit, Pending, ScreenVerdict, Sighting, Truth
 from gascity.runtimes import processes
 from gascity.runtimes.base import Watch
-from gascity.runtimes.screens import Judgement, Screen, judge, steady_text
+from gascity.runtimes.screens import (
+    MARKER_RULE,
+    Judgement,
+    Screen,
+    judge,
+    judge_lines,
+    steady_text,
+)
 from gascity.runtimes.tmux.format import Hosted, Pane
 
 STANDSTILL_S: Final = 1.0  # an unknown screen that long unchanged counts as ready (R66)
@@ -101,6 +108,9 @@ class Memory:
         text = "\f".join(steady_text(one, watch.screens) for one, _ in shown)
         seen = max(activity for _, activity in shown)
         judgement = judge(screen, detector=watch.screens, prefix=watch.prompt_prefix)
+        if judgement.rule == MARKER_RULE and processes.awaits_line(hosted.agent.pid):
+            # A program that reads whole lines leaves the marker of its last turn where it was.
+            judgement = judge_lines(screen, prefix=watch.prompt_prefix)
         old = self.frames.get(hosted.key)
         frame = Frame(
             text=text,

@@ -15,6 +15,7 @@ from typing import Final
 
 import anyio
 
+from gascity.api.listener import UnsafeFolder
 from gascity.api.lock import ControllerLock, LockHeld
 from gascity.api.protocol import EXIT_DONE, EXIT_FAILED, EXIT_REFUSED, EXIT_USAGE
 from gascity.api.server import Server
@@ -54,6 +55,8 @@ def run_city(path: Path, *, ready: Callable[[], None]) -> int:
         except StoreUnavailable as problem:
             log.error("store", problem=str(problem))
             return _say(f"the store: {problem}", "see `gc doctor`", EXIT_FAILED)
+        except UnsafeFolder as problem:
+            return _say(f"{problem}", "see `gc doctor`", EXIT_REFUSED)
 
 
 async def _live(
@@ -73,6 +76,9 @@ async def _live(
             await controller.run(ready=ready)
             group.cancel_scope.cancel()
     except BaseExceptionGroup as faults:
+        unsafe = faults.subgroup(UnsafeFolder)
+        if unsafe is not None:
+            raise leaf(unsafe) from None
         if faults.subgroup(StoreBroken) is None:
             raise
         log.error("the store is broken; ended at once", problem=repr(faults.exceptions[0]))
@@ -84,6 +90,12 @@ async def _live(
             await ports.store.close()
     log.info("controller ended")
     return EXIT_DONE
+
+
+def leaf(group: BaseExceptionGroup[Exception]) -> Exception:
+    """The first fault that is not itself a group."""
+    first = group.exceptions[0]
+    return leaf(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 async def _obey_signals(controller: Controller) -> None:

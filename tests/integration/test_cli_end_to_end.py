@@ -8,13 +8,14 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from gascity.api import client
 from gascity.config.load import load_city
 from gascity.runtimes.tmux import default_socket
 from tests.control_stand_in import a_city
@@ -101,10 +102,23 @@ class Demo:
         return one
 
     def session(self, name: str = "mayor") -> dict[str, Any]:
-        """Its entry in `gc status --json`; empty while there is none."""
-        entries = self.gc("status", "--json").json["sessions"]
+        """Its entry in the status, asked for without a process; empty while there is none."""
+        entries = client.call(str(self.city), "status")["status"]["sessions"]
         found: dict[str, Any] = next((one for one in entries if one["name"] == name), {})
         return found
+
+    def start(self) -> Ran:
+        """`gc start`, which must succeed."""
+        ran = self.gc("start")
+        assert ran.code == 0, ran.err
+        return ran
+
+    def tell(self) -> str:
+        """What the controller knows, for whoever reads a failed test."""
+        log = (self.city / ".gc" / "controller.log").read_text(encoding="utf-8")
+        return "\n".join(
+            [self.gc("why", "mayor").out, self.gc("events").out, log, f"hosted: {self.hosted()}"]
+        )
 
     def wait_for(self, state: str, name: str = "mayor") -> dict[str, Any]:
         """Its entry once it is in this state."""
@@ -113,7 +127,7 @@ class Demo:
             entry = self.session(name)
             return entry if entry.get("state") == state else {}
 
-        return wait_until(there, timeout_s=25, what=f"{name} {state}")
+        return self._wait(there, f"{name} {state}")
 
     def wait_cold(self, name: str = "mayor") -> dict[str, Any]:
         """Its entry once it went to sleep for idleness."""
@@ -122,7 +136,13 @@ class Demo:
             entry = self.session(name)
             return entry if entry.get("sleep_reason") == "idle" else {}
 
-        return wait_until(cold, timeout_s=25, what=f"{name} idle-asleep")
+        return self._wait(cold, f"{name} idle-asleep")
+
+    def _wait(self, there: Callable[[], dict[str, Any]], what: str) -> dict[str, Any]:
+        try:
+            return wait_until(there, timeout_s=25, what=what)
+        except AssertionError as late:
+            raise AssertionError(f"{late}\n{self.tell()}") from None
 
     def hosted(self) -> list[str]:
         """The sessions that run in tmux."""
@@ -179,8 +199,7 @@ def test_the_first_hour(demo: Demo) -> None:
 
     STAT-01, STAT-06, STAT-11, ATT-25, R25, R64.
     """
-    started = demo.gc("start")
-    assert (started.code, started.err) == (0, "")
+    started = demo.start()
     assert f"pid {demo.pid()}" in started.out
     demo.wait_cold()
     line = demo.gc("status").out
@@ -213,12 +232,13 @@ def test_the_first_hour(demo: Demo) -> None:
     assert [one for one in types if one in story][:4] == story
 
 
+@pytest.mark.slow
 def test_attach_wakes_and_goes_in(demo: Demo) -> None:
     """Attach to a sleeper: the exact line, the terminal, the blocker, and sleep after leaving.
 
     ATT-08, ATT-13, ATT-25, STAT-03, STAT-05.
     """
-    demo.gc("start")
+    demo.start()
     demo.wait_cold()
     terminal = demo.terminal("attach", "mayor")
     terminal.wait_for("waking mayor... (timeout 60s)")
@@ -233,11 +253,12 @@ def test_attach_wakes_and_goes_in(demo: Demo) -> None:
     demo.wait_cold()
 
 
+@pytest.mark.slow
 def test_a_fresh_session_is_confirmed_first(demo: Demo) -> None:
     """Nobody to ask: exit 3 and no wake. A person who agrees gets in (ATT-17, ATT-18, ATT-20)."""
     with (demo.city / "city.toml").open("a", encoding="utf-8") as file:
         file.write(FRESH)
-    demo.gc("start")
+    demo.start()
     demo.wait_cold("poet")
     asked = demo.gc("attach", "poet")
     assert asked.code == 3
@@ -253,9 +274,10 @@ def test_a_fresh_session_is_confirmed_first(demo: Demo) -> None:
     assert terminal.detach() == 0
 
 
+@pytest.mark.slow
 def test_a_suspended_session_is_not_woken(demo: Demo) -> None:
     """Wake and attach are refused with the command that lifts it; nothing starts (R26, ATT-24)."""
-    demo.gc("start")
+    demo.start()
     demo.wait_cold()
     assert demo.gc("suspend", "mayor").code == 0
     demo.wait_for("suspended")
@@ -268,9 +290,10 @@ def test_a_suspended_session_is_not_woken(demo: Demo) -> None:
     assert demo.gc("wake", "mayor").code == 0
 
 
+@pytest.mark.slow
 def test_work_wakes_and_keeps_awake(demo: Demo) -> None:
     """Slung work wakes the sleeper and blocks its sleep until it is closed (STAT-03, R19)."""
-    demo.gc("start")
+    demo.start()
     demo.wait_cold()
     bead = demo.gc("sling", "mayor", "tidy", "up").out.strip()
     wait_until(lambda: "work" in demo.session()["blockers"], timeout_s=20)
@@ -279,9 +302,10 @@ def test_work_wakes_and_keeps_awake(demo: Demo) -> None:
     demo.wait_cold()
 
 
+@pytest.mark.slow
 def test_the_controller_may_come_and_go(demo: Demo) -> None:
     """Stopped alone or killed, its sessions go on and the next one adopts them (R36, R37, R65)."""
-    demo.gc("start")
+    demo.start()
     demo.wait_for("awake")
     assert demo.gc("pin", "mayor", *WARM).code == 0
     pid = demo.pid()
@@ -296,21 +320,38 @@ def test_the_controller_may_come_and_go(demo: Demo) -> None:
     assert terminal.detach() == 0
     assert demo.gc("wake", "mayor").code == 5
 
-    assert demo.gc("start").code == 0
+    demo.start()
     os.kill(demo.pid(), signal.SIGKILL)
     wait_until(lambda: demo.gc("wake", "mayor").code == 5, timeout_s=10)
     assert demo.gc("status").code == 0
     assert demo.hosted() == ["mayor"]
-    assert demo.gc("start").code == 0
+    demo.start()
     assert demo.wait_for("awake")["since"]
     assert demo.hosted() == ["mayor"]
 
 
+@pytest.mark.slow
 def test_a_watch_shows_the_change(demo: Demo) -> None:
     """`gc status --watch` prints again when a session falls asleep; Ctrl-C ends it with 130."""
-    demo.gc("start")
+    demo.start()
     terminal = demo.terminal("status", "--watch", "--no-color")
     terminal.wait_for("reason=idle", within_s=25)
     terminal.process.send_signal(signal.SIGINT)
     assert terminal.end() == 130
     assert "Traceback" not in terminal.shown
+
+
+@pytest.mark.slow
+def test_a_draft_keeps_the_session_awake(demo: Demo) -> None:
+    """Half a line typed and left is somebody's work; sent, the session may sleep (R15, BLK-07)."""
+    demo.start()
+    demo.wait_cold()
+    terminal = demo.terminal("attach", "mayor")
+    terminal.wait_for("this is mayor")
+    wait_until(lambda: "attached" in demo.session()["blockers"], timeout_s=20)
+    terminal.type("half a line")
+    terminal.wait_for("half a line")
+    assert terminal.detach() == 0
+    wait_until(lambda: demo.session()["blockers"] == ["idle_boundary"], timeout_s=20)
+    wait_until(lambda: "idle_boundary (draft)" in demo.gc("why", "mayor").out, timeout_s=20)
+    assert demo.hosted() == ["mayor"]

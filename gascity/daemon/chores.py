@@ -21,6 +21,7 @@ from gascity.report.log import logger
 CONFIG_LOOK_S: Final = 1.0
 PRUNE_EVERY: Final = timedelta(hours=1)
 RESUMED: Final = "resumed_at"
+WRITABLE: Final = "written_again_at"
 log = logger("chores")
 
 
@@ -55,7 +56,8 @@ class Chores:
             log.warning("the store takes no writes", problem=str(problem))
 
     async def before_patrol(self) -> None:
-        """Take a changed config and notice a clock that ran ahead."""
+        """Try a store that took no writes, take a changed config, notice a clock that ran ahead."""
+        await self._try_store()
         await self._read_config()
         await self._notice_jump()
 
@@ -97,6 +99,22 @@ class Chores:
         if self.ports.foreign_demand:
             found.append(f"{self.ports.foreign_demand}; nobody is put to sleep")
         return tuple(found)
+
+    async def _try_store(self) -> None:
+        """Write one small note while the store is thought to take none: nothing else would (D4).
+
+        A settled city writes nothing, so it would never learn that there is room again.
+        """
+        if self.ports.writable:
+            return
+        try:
+            await self.ports.store.set_note(WRITABLE, self.ports.clock.now().isoformat())
+        except StoreBroken:
+            raise
+        except StoreUnavailable:
+            return
+        self.ports.writable = True
+        log.info("the store takes writes again")
 
     async def _read_config(self) -> None:
         """Take a changed config; while somebody is missing from it, read it again (R21)."""

@@ -81,12 +81,28 @@ def test_whatever_arrives_around_an_effect_is_honoured(arrival: str) -> None:
     report(play(cut, ARRIVALS[arrival]) for cut in around_effects(cuts()))
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("outcome", OUTCOMES)
-def test_however_a_stop_or_a_save_ends_nothing_is_lost(outcome: str) -> None:
-    """R28, R34, R75: work that arrives beside a stop or a save that fails is honoured."""
-    work = ARRIVALS["work"]
-    found = around_effects(cuts(outcome))
-    report(play(cut, work, OUTCOMES[outcome]) for cut in found)
+def test_however_a_stop_or_a_save_ends_nothing_is_lost(outcome: str, kind: str) -> None:
+    """R28, R34, R75: beside a stop or a save that fails, work is honoured and idleness sleeps."""
+    found = around_effects(cuts(outcome, kind))
+    how = OUTCOMES[outcome]
+    report(play(cut, ARRIVALS["work"], how, kind=kind) for cut in found)
+    report([play(found[0], ARRIVALS["nothing"], how, kind=kind)])
+
+
+def test_a_store_that_takes_writes_again_is_noticed_without_a_restart() -> None:
+    """R75, D4: with the disk full nobody is stopped; when there is room the session sleeps."""
+    with about_to_sleep().fork() as city:
+        city.begin()
+        city.memory.full = True
+        city.tick(3)
+        assert city.runs(DB)
+        assert city.controller.snapshot().problems
+        city.memory.full = False
+        city.tick(2)
+        assert city.session(DB).is_cold
+        assert not city.controller.snapshot().problems
 
 
 @pytest.mark.parametrize("arrival", [one.name for one in HARD])

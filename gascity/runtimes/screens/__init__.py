@@ -32,6 +32,12 @@ def judge(screen: Screen, *, detector: str = "", prefix: str = "") -> Judgement:
     return detector_named(detector).judge(screen, prefix)
 
 
+def judge_any(screen: Screen, *, prefix: str = "") -> Judgement:
+    """What a screen of an unnamed program shows: by the detectors that know shapes of their own."""
+    found = CLAUDE.judge(screen, prefix)
+    return GENERIC.judge(screen, prefix) if found.rule == "claude.none" else found
+
+
 def judge_lines(screen: Screen, *, prefix: str = "") -> Judgement:
     """Like the generic `judge` for a program that surely waits for a line: no marker counts."""
     return LINES.judge(screen, prefix)
@@ -48,6 +54,7 @@ __all__ = [
     "Judgement",
     "Screen",
     "judge",
+    "judge_any",
     "judge_lines",
     "read_screen",
     "steady_text",

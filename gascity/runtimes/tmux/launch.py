@@ -71,7 +71,7 @@ class EnvironmentFile:
         handle, name = tempfile.mkstemp(prefix="gc-start-", dir=folder or _memory_folder())
         self.path = Path(name)
         with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(opening_script(spec.env, spec.command, self.path))
+            file.write(opening_script(environment(spec), spec.command, self.path))
 
     @property
     def is_read(self) -> bool:
@@ -84,6 +84,11 @@ class EnvironmentFile:
     def remove(self) -> None:
         """Leave nothing behind; a session that comes up later than this finds no command."""
         self.path.unlink(missing_ok=True)
+
+
+def environment(spec: Spec) -> dict[str, str]:
+    """The given one; without the token nobody could tell the run's processes from another's."""
+    return {**spec.env, "GC_INSTANCE_TOKEN": spec.token}
 
 
 def opening_script(env: Mapping[str, str], command: str, path: Path) -> str:

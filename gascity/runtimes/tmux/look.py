@@ -83,6 +83,7 @@ class Memory:
     frames: dict[str, Frame] = field(default_factory=dict)
     ready: set[str] = field(default_factory=set)
     typed_until: dict[str, float] = field(default_factory=dict)
+    not_ready_before: dict[str, float] = field(default_factory=dict)  # `ready_delay_ms`
 
     def must_capture(self, hosted: Hosted) -> bool:
         """Whether the screen may differ from the frame: output since, or in that same second."""
@@ -139,7 +140,7 @@ class Memory:
         """Ready once, ready for good; without any capture a screen at rest is taken as ready."""
         frame = self.frames.get(hosted.key)
         ready = frame.is_ready(now) if frame else now - hosted.activity >= 1 + STANDSTILL_S
-        if ready:
+        if ready and now >= self.not_ready_before.get(hosted.key, 0.0):
             self.ready.add(hosted.key)
         return hosted.key in self.ready
 
@@ -147,10 +148,9 @@ class Memory:
         """Forget runs that are gone."""
         alive = set(keys)
         self.ready &= alive
-        for key in self.frames.keys() - alive:
-            del self.frames[key]
-        for key in self.typed_until.keys() - alive:
-            del self.typed_until[key]
+        for kept in (self.frames, self.typed_until, self.not_ready_before):
+            for key in kept.keys() - alive:
+                del kept[key]
 
 
 def stopped(

@@ -201,6 +201,9 @@ class TmuxRuntime:
             text = await self.peek(spec.name, lines=5)
             await self.stop(spec.name, token=spec.token, grace_s=0.0)
             raise StartFailed(f"it ended at once ({hosted.agent.exit}): {text.strip()[:300]}")
+        if spec.ready_delay_ms and not spec.prompt_prefix:
+            ready_at = self._wall() + spec.ready_delay_ms / 1000
+            self._memory.not_ready_before[hosted.key] = ready_at
         if not file.is_read:
             raise RuntimeUnreachable("the session did not read its environment in time")
 

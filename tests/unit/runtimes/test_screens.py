@@ -15,7 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gascity.model.world import ScreenVerdict
-from gascity.runtimes.screens import DETECTORS, Judgement, Screen, judge, read_screen, steady_text
+from gascity.runtimes.screens import (
+    DETECTORS,
+    Judgement,
+    Screen,
+    judge,
+    judge_any,
+    read_screen,
+    steady_text,
+)
 
 CORPUS: Final = Path(__file__).with_name("screens_corpus")
 ESCAPE: Final = "␛"  # how a corpus file writes the escape character
@@ -65,6 +73,14 @@ def test_each_screen_is_judged_as_its_header_says(name: str) -> None:
     found = example.judged()
     assert (found.verdict, found.rule) == (example.verdict, example.rule or found.rule)
     assert found.kind == (example.kind or found.kind)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, one in EXAMPLES.items() if one.verdict is not ScreenVerdict.IDLE]
+)
+def test_nothing_else_passes_for_idle_when_nobody_names_the_program(name: str) -> None:
+    """A screen judged without knowing its program is idle even less (R15)."""
+    assert judge_any(EXAMPLES[name].screen).verdict is not ScreenVerdict.IDLE
 
 
 def test_the_corpus_covers_every_verdict() -> None:

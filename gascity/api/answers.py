@@ -20,12 +20,20 @@ from gascity.act import (
     requests_why,
     requests_work,
 )
-from gascity.act.operate import Desk, Look, Reply, Say, find
+from gascity.act.operate import (
+    HEARTBEAT_S,
+    Desk,
+    Look,
+    Reply,
+    Say,
+    find,
+    next_progress,
+)
 from gascity.act.ports import Refused
 from gascity.beads.mirror import event_object
 from gascity.beads.store import EventQuery
 from gascity.beads.times import time_of, time_text
-from gascity.model.world import Truth
+from gascity.model.session import State
 from gascity.report.status import status as status_object
 
 Fields: TypeAlias = Mapping[str, Any]
@@ -136,20 +144,16 @@ async def city_stop(desk: Desk, fields: Fields, say: Say) -> Reply:
     """
     alone = bool(fields.get("controller_only", False))
     desk.stop(sessions=not alone)
-    shown = ""
     seen = desk.progress
     while True:
         text = "stopping the controller" if alone else _stopping(desk.snapshot())
-        if text != shown:
-            shown = text
-            await say({"progress": text})
-        seen = await desk.wait_progress(seen)
+        await say({"progress": text})
+        seen = await next_progress(desk, seen, until=desk.clock.monotonic() + HEARTBEAT_S)
 
 
 def _stopping(look: Look) -> str:
-    if look.world is None:
-        return "stopping"
-    left = sum(look.world.sighting(one).truth is not Truth.STOPPED for one in look.sessions)
+    up = (State.AWAKE, State.CREATING)
+    left = sum(one.state in up and one.was_started for one in look.sessions.values())
     return f"stopping: {left} session{'s' if left != 1 else ''} left"
 
 

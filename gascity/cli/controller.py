@@ -167,9 +167,11 @@ def _tail(log: Path, start: int) -> str:
 
 def _stop(args: argparse.Namespace, city: Path) -> int:
     """Ask it to end, follow it, and wait until it let the city go."""
+    shown = ""
     try:
         for reply in follow(str(city), "city_stop", controller_only=args.controller_only):
-            if text := reply.get("text") or reply.get("progress"):
+            if (text := reply.get("text") or reply.get("progress")) and text != shown:
+                shown = text
                 print(safe(text), flush=True)
     except Failure as failure:
         # It may go down before its last word is out; the lock tells whether it did.

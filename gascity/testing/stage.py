@@ -195,6 +195,14 @@ class Stage:
             return self.gc("status", shows=False)
         return "no answer from `gc status`"
 
+    def happened(self, type: str, after: int) -> bool:
+        """Whether an event of this type came after that sequence number."""
+        self.tell_events()
+        with contextlib.suppress(client.ControlError):
+            found = client.stream(str(self.folder), "events", after=after, types=[type])
+            return any("event" in reply for reply in found)
+        return False
+
     def status(self) -> Mapping[str, Any]:
         """The object of `gc status --json`; empty while no controller answers."""
         with contextlib.suppress(client.ControlError):

@@ -92,7 +92,7 @@ class TestOnTmux:
         assert list(folder.iterdir()) == []
 
     def test_a_crash_mid_drain_is_mended(self, folder: Path) -> None:
-        """Running: goes on; gone: ambiguous; wanted: called off (REC-02, REC-03, R29)."""
+        """Running: goes on; gone: ambiguous; wanted: called off (REC-02, REC-03, REC-07, R29)."""
         said = run(folder, sys.executable, EXAMPLES / "02_crash_mid_drain.py")
         assert "session.sleep_recovery_ambiguous" in said
         assert "idle drain aborted: work" in said
@@ -108,12 +108,6 @@ def test_the_policy_starters_say_what_their_comments_say(folder: Path) -> None:
     assert "mayor interactive_resume off legacy_off (nobody said anything)" in rows
     assert "watcher interactive_resume off agent (city.toml:23)" in rows
     assert "app/sweeper noninteractive 0s rig_override (city.toml:18)" in rows
-    assert [row for row in rows if "problem" in row] == [
-        "full: 3 agents, no problems",
-        "one-class: 2 agents, no problems",
-        "stay-warm: 4 agents, no problems",
-        "timed-only: 2 agents, no problems",
-    ]
 
 
 def command_lines() -> list[str]:

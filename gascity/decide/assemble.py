@@ -180,10 +180,13 @@ def _decision(entry: Entry, world: World, waits: str, depended_on: frozenset[str
     blockers = (*judged.blockers, *entry.settled.blockers) if running else ()
     if not running:
         blockers = tuple(b for b in judged.solid if b.name.endswith("_unknown"))
-    decision = Decision(
+    state = display_state(session, world)
+    suppressed = session.is_cold and (judged.latched or not judged.config)
+    held_back = waits or entry.settled.held_back
+    return Decision(
         session_id=session.id,
         name=session.name,
-        state=display_state(session, world),
+        state=state,
         row=entry.row.label,
         path=entry.row.path,
         policy=judged.policy,
@@ -191,7 +194,7 @@ def _decision(entry: Entry, world: World, waits: str, depended_on: frozenset[str
         reasons=judged.reasons,
         hard_wakes=judged.wakes,
         blockers=blockers,
-        suppressed=session.is_cold and (judged.latched or not judged.config),
+        suppressed=suppressed,
         masked_by=judged.masked_by,
         idle_reference_at=judged.window.reference_at,
         keep_warm_deadline=judged.window.deadline if running else None,
@@ -199,10 +202,18 @@ def _decision(entry: Entry, world: World, waits: str, depended_on: frozenset[str
         fingerprint_inputs=judged.fingerprint.inputs,
         probe_result=probe_result(world, session.id),
         drain_phase=walk.phase if walk is not None else DrainPhase.NONE,
-        held_back=waits or entry.settled.held_back,
+        held_back=held_back,
         wake_sources=wake_sources(session, judged, world, depended_on=depended_on),
+        verdict=verdict(
+            session,
+            judged,
+            path=entry.row.path,
+            state=state,
+            blockers=blockers,
+            held_back=held_back,
+            suppressed=suppressed,
+        ),
     )
-    return replace(decision, verdict=verdict(decision, session))
 
 
 def _noted(

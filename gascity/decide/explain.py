@@ -18,7 +18,7 @@ from gascity.decide.judge import Judged
 from gascity.model.duration import OFF
 from gascity.model.events import Event, EventType
 from gascity.model.plan import Blocker, Decision, DisplayState, Path
-from gascity.model.session import Session, SleepIntent, State
+from gascity.model.session import PolicyNote, Session, SleepIntent, State
 from gascity.model.world import DrainPhase, ProbeResult, Truth, World
 
 
@@ -89,8 +89,7 @@ def note(before: Session, after: Session, decision: Decision, *, now: datetime) 
         before: The stored record, whose notes say what was reported last.
         after: The record as this tick leaves it.
     """
-    policy = replace(
-        after.policy,
+    policy = PolicyNote(
         requested=str(decision.policy.requested),
         effective=str(decision.policy.effective),
         source=str(decision.policy.source),
@@ -98,14 +97,15 @@ def note(before: Session, after: Session, decision: Decision, *, now: datetime) 
         capability=str(decision.capability.kind),
         probe_health=str(decision.capability.probe_health),
     )
-    diagnostics = replace(
-        after.diagnostics, suppressed=decision.suppressed, blockers=decision.blocker_names
-    )
-    settled = policy == after.policy and diagnostics == after.diagnostics
-    if settled and after is before:
+    told = after.diagnostics
+    same = (told.suppressed, told.blockers) == (decision.suppressed, decision.blocker_names)
+    if same and after is before and policy == after.policy:
         return Noted(session=after)
     diagnostics = replace(
-        diagnostics, snapshot=json.dumps(snapshot(decision, now=now), separators=(",", ":"))
+        told,
+        suppressed=decision.suppressed,
+        blockers=decision.blocker_names,
+        snapshot=json.dumps(snapshot(decision, now=now), separators=(",", ":")),
     )
     noted = replace(after, policy=policy, diagnostics=diagnostics)
     return Noted(session=noted, events=_edges(before, noted, decision, now))
@@ -184,28 +184,37 @@ def wake_sources(
     return tuple(found)
 
 
-def verdict(decision: Decision, session: Session) -> str:
+def verdict(
+    session: Session,
+    judged: Judged,
+    *,
+    path: Path,
+    state: DisplayState,
+    blockers: Sequence[Blocker],
+    held_back: str,
+    suppressed: bool,
+) -> str:
     """The whole decision in one sentence."""
-    if decision.path is Path.HOLD:
-        why = _details(decision.blockers) or "no answer"
+    if path is Path.HOLD:
+        why = _details(blockers) or "no answer"
         return f"left as it is, because its runtime could not be asked ({why})"
-    state = decision.state
     if state is DisplayState.DRAINING:
         return "going to sleep; a hard wake still brings it back"
     if state is DisplayState.STARTING:
-        return f"starting because of {_and(decision.reasons) or 'a wake'}"
+        return f"starting because of {_and(judged.reasons) or 'a wake'}"
     if state is DisplayState.AWAKE:
-        if decision.policy.effective is OFF:
-            why = decision.policy.adjustment or str(decision.policy.source)
+        if judged.policy.effective is OFF:
+            why = judged.policy.adjustment or str(judged.policy.source)
             return f"awake, and never sleeps when idle: sleep is off ({why})"
-        if decision.blockers:
-            return f"awake, kept from sleeping by {_and(decision.blocker_names)}"
+        if blockers:
+            names = tuple(dict.fromkeys(blocker.name for blocker in blockers))
+            return f"awake, kept from sleeping by {_and(names)}"
         return "idle past its keep-warm window; about to be checked and put to sleep"
-    if decision.held_back:
-        return f"{state}, and not started now: {decision.held_back}"
+    if held_back:
+        return f"{state}, and not started now: {held_back}"
     if state is DisplayState.ASLEEP:
         reason = str(session.sleep_reason) or "no reason recorded"
-        masked = "; config alone does not wake it" if decision.suppressed else ""
+        masked = "; config alone does not wake it" if suppressed else ""
         return f"asleep ({reason}){masked}"
     return f"{state}"
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from gascity.model.duration import OFF
@@ -30,15 +31,39 @@ class Fingerprint:
 
 def fingerprint(place: Place, policy: Policy, kind: CapabilityClass) -> Fingerprint:
     """The fingerprint of one place under its effective policy; equal across processes (FP-06)."""
+    return _printed(
+        "off" if policy.effective is OFF else policy.effective.ns,
+        str(policy.session_class),
+        str(place.agent.wake_mode),
+        place.agent.runtime,
+        str(kind),
+        place.agent.depends_on,
+        place.template,
+        place.slot,
+    )
+
+
+@lru_cache(maxsize=32_768)
+def _printed(
+    effective: int | str,
+    session_class: str,
+    wake_mode: str,
+    runtime: str,
+    capability: str,
+    depends_on: tuple[str, ...],
+    template: str,
+    slot: int | None,
+) -> Fingerprint:
+    """The same facts always give the same print, so each is made once."""
     facts = {
-        "effective": "off" if policy.effective is OFF else policy.effective.ns,
-        "class": str(policy.session_class),
-        "wake_mode": str(place.agent.wake_mode),
-        "runtime": place.agent.runtime,
-        "capability": str(kind),
-        "depends_on": sorted(place.agent.depends_on),
-        "template": place.template,
-        "slot": place.slot,
+        "effective": effective,
+        "class": session_class,
+        "wake_mode": wake_mode,
+        "runtime": runtime,
+        "capability": capability,
+        "depends_on": sorted(depends_on),
+        "template": template,
+        "slot": slot,
     }
     inputs = json.dumps(facts, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(inputs.encode()).hexdigest()[:16]

@@ -5,7 +5,6 @@ Source: DESIGN §2, §7 (POL-01..30, CAP-27..33, R4, R7, R8, R62)
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from gascity.model.city import Agent, City, NamedMode, SessionClass, Source, WakeMode
@@ -50,9 +49,11 @@ def effective_policy(policy: Policy, place: Place, capability: Capability) -> Po
     """
     adjustment = _adjustment(policy, place, capability)
     off = adjustment and policy.requested is not OFF
-    return replace(
-        policy,
+    return Policy(
+        requested=policy.requested,
         effective=OFF if off else policy.requested,
+        source=policy.source,
+        session_class=policy.session_class,
         adjustment=adjustment,
         warning="" if off else _warning(policy, capability),
     )

@@ -203,8 +203,8 @@ def test_a_watchdog_that_leaves_is_not_started_again() -> None:
     """Clean exit, nothing to do: 200 ticks without a start, no crash (F20, WAKE-07, POOL-27)."""
     city = a_city(fresh("boot", attach=False))
     world = a_world(city, awake("boot"), seen=stopped(0))
-    for last, plan in ticks(world, *range(0, 6000, 30)):
-        assert plan.actions == ()
+    *_, (last, _) = told = list(ticks(world, *range(0, 6000, 30)))
+    assert all(plan.actions == () for _, plan in told)
     after = last.sessions["gc-boot"]
     assert (after.is_cold, after.exits) == (True, ())
 
@@ -335,8 +335,8 @@ def test_the_floor_of_a_pool_does_not_swing() -> None:
     """min=1, 0s, no work: one slot, cold, no start in 100 ticks (F58, WAKE-07)."""
     city = a_city(pooled(min=1))
     world = a_world(city, a_session("worker-1"))
-    for last, plan in ticks(world, *range(0, 3000, 30)):
-        assert plan.actions == ()
+    *_, (last, _) = told = list(ticks(world, *range(0, 3000, 30)))
+    assert all(plan.actions == () for _, plan in told)
     after = last.sessions["gc-worker-1"]
     assert (after.state, after.sleep_reason) == (State.ASLEEP, SleepReason.IDLE)
 

@@ -138,6 +138,7 @@ async def test_foreign_sessions_are_shown_and_never_touched(tmux: TmuxRig) -> No
     listing = await tmux.runtime.list([Watch(name="theirs", screen=True)])
     assert listing.foreign == ("theirs",)
     assert listing.sightings["theirs"].truth is Truth.STOPPED
+    assert "not ours" in listing.sightings["theirs"].why
     await tmux.runtime.stop("theirs", token="", grace_s=0.0)
     with pytest.raises(RuntimeUnreachable):
         await tmux.runtime.send("theirs", "x", token="")

@@ -125,11 +125,11 @@ async def test_further_panes_end_with_the_session(tmux: TmuxRig) -> None:
 
 async def test_a_dead_pane_is_stopped_and_its_name_free_again(tmux: TmuxRig) -> None:
     """remain-on-exit keeps the pane, not the session: status and signal are told (R11)."""
-    await tmux.start("worker")
+    token = await tmux.start("worker")
     os.kill(tmux.pid("worker"), signal.SIGKILL)
     seen = await tmux.until("worker", lambda one: one.truth is Truth.STOPPED)
     assert seen.exit is not None
-    assert (seen.exit.code, seen.exit.signal) == (None, 9)
+    assert (seen.exit.code, seen.exit.signal, seen.token) == (None, 9, token)
     await tmux.start("worker")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Final
@@ -161,7 +161,9 @@ def stopped(
     if not hosted.live:
         # A program that only closed its terminal still runs.
         is_over = all(pane.is_reaped or found.is_over(pane.pid) for pane in hosted.panes)
-        return Sighting.stopped(exit=exit_of(agent)) if is_over else None
+        return (
+            replace(Sighting.stopped(exit=exit_of(agent)), token=hosted.token) if is_over else None
+        )
     if hosted.attached or not _agent_is_gone(hosted, set(process_names), found, now):
         return None
     if all(found.is_idle_shell(pane.pid) for pane in hosted.live):

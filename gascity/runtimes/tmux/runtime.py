@@ -13,6 +13,7 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -124,8 +125,12 @@ class TmuxRuntime:
         alive: list[tuple[Watch, Hosted]] = []
         for watch in watches:
             hosted = host.sessions.get(watch.name)
-            if hosted is None or hosted.mark != self._mark:
+            if hosted is None:
                 sightings[watch.name] = absent
+            elif hosted.mark != self._mark:
+                sightings[watch.name] = replace(
+                    absent, why="a session that is not ours has its name"
+                )
             elif (end := stopped(hosted, watch.process_names, found, now)) is not None:
                 sightings[watch.name] = end
             else:

@@ -15,7 +15,9 @@ import anyio
 from anyio.abc import TaskGroup
 
 from gascity.act.budget import TickBudget
+from gascity.act.deliver import close_notices, deliver
 from gascity.act.drain import DrainWalk, drain
+from gascity.act.release import release_quarantined
 from gascity.act.save import Gone, apply
 from gascity.act.start import Launch, await_ready, start
 from gascity.act.stop import StopWalk, retire, stop
@@ -32,11 +34,14 @@ from gascity.model.plan import (
     Action,
     AwaitReady,
     CapabilityClass,
+    CloseNotices,
     Commit,
     Create,
     Decision,
+    Deliver,
     Drain,
     Plan,
+    Release,
     Retire,
     Start,
     Stop,
@@ -77,8 +82,11 @@ class Performer:
         if creates:
             await self._create(creates)
         for action in plan.actions:
-            if not isinstance(action, Create):
+            if not isinstance(action, Create | CloseNotices):
                 self.begin(action, plan.decisions, budget=budget)
+        for action in plan.actions:
+            if isinstance(action, CloseNotices):
+                await close_notices(action, self.ports)
 
     def begin(
         self, action: Action, decisions: Mapping[str, Decision], *, budget: TickBudget
@@ -111,8 +119,20 @@ class Performer:
             case Retire(session_id=session_id, reason=reason):
                 walk = Walk(kind="stop", reason=reason)
                 self.walk(session_id, walk, lambda: retire(session_id, reason, self.ports))
-            case Create():
-                raise AssertionError("creates are done first")
+            case Deliver(session_id=session_id, bead_ids=bead_ids):
+                self.walk(
+                    session_id,
+                    Walk(kind="deliver"),
+                    lambda: deliver(session_id, bead_ids, self.ports, self.lookout),
+                )
+            case Release(session_id=session_id):
+                self.walk(
+                    session_id,
+                    Walk(kind="release"),
+                    lambda: release_quarantined(session_id, self.ports, self.lookout),
+                )
+            case Create() | CloseNotices():
+                raise AssertionError("creates are done first, closing last")
             case _:
                 assert_never(action)
 

@@ -114,13 +114,6 @@ async def write(
     return session_of(stored) if stored is not None else after
 
 
-async def close(ports: Ports, session_id: str, events: tuple[Event, ...]) -> None:
-    """Close a session's record for good."""
-    bead, _ = await read(ports, session_id)
-    update = Update(id=session_id, expect_version=bead.version, status="closed")
-    await apply(ports, Batch(updates=(update,), events=events))
-
-
 def since_state(before: Session, after: Session, now: datetime) -> Session:
     """The record with `since` moved when its state did."""
     return after if after.state is before.state else replace(after, since=now)

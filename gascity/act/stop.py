@@ -14,8 +14,11 @@ import anyio
 
 from gascity.act.drain import STOP_SLACK_S
 from gascity.act.probe import probe
-from gascity.act.save import change, close, read
+from gascity.act.release import given_back
+from gascity.act.save import TRIES, apply, change, read
 from gascity.act.start import Launch, start
+from gascity.beads.bead import CLOSED
+from gascity.beads.store import Batch, Conflict, Update
 from gascity.decide.exits import ASLEEP_AFTER, fall_asleep
 from gascity.model.events import Event, EventType
 from gascity.model.session import (
@@ -138,18 +141,34 @@ def _recorded(session: Session, walk: StopWalk, now: datetime) -> tuple[Session,
 
 
 async def retire(session_id: str, reason: StopReason, ports: Ports) -> bool:
-    """Close the record of a session that does not run and is no longer asked for."""
-    _, session = await read(ports, session_id)
-    event = Event(
-        type=EventType.REMOVED,
-        ts=ports.clock.now(),
-        subject=session.name,
-        message=f"removed: {reason}",
-        payload={"reason": str(reason), "id": session.id, "template": session.template},
-    )
-    await close(ports, session_id, (event,))
-    ports.forget(session_id)
-    return True
+    """Close the record of a session that does not run and is no longer asked for.
+
+    The work it holds goes back to its agent in the same batch (R68).
+    """
+    for _ in range(TRIES):
+        bead, session = await read(ports, session_id)
+        now = ports.clock.now()
+        given = await given_back(session, str(reason), ports.store, now=now, for_good=True)
+        event = Event(
+            type=EventType.REMOVED,
+            ts=now,
+            subject=session.name,
+            message=f"removed: {reason}",
+            payload={"reason": str(reason), "id": session.id, "template": session.template},
+        )
+        closing = Update(id=session_id, expect_version=bead.version, status=CLOSED)
+        batch = Batch(
+            updates=(closing, *given.updates),
+            events=(event, *given.events),
+            expect_demand=given.revision,
+        )
+        try:
+            await apply(ports, batch)
+        except Conflict:
+            continue
+        ports.forget(session_id)
+        return True
+    raise Conflict(f"{session_id} kept changing")
 
 
 async def _say(ports: Ports, session_id: str, why: str) -> bool:

@@ -1,4 +1,4 @@
-"""One durable record: a session, a piece of work or a wait.
+"""One durable record: a session, a piece of work, a wait or a message.
 
 Source: DESIGN §11; surface "Work beads"
 """
@@ -13,6 +13,7 @@ from typing import Final
 SESSION: Final = "session"
 TASK: Final = "task"
 WAIT: Final = "gate"
+MESSAGE: Final = "message"
 
 OPEN: Final = "open"
 IN_PROGRESS: Final = "in_progress"

@@ -219,7 +219,17 @@ WAIT_KEYS: Final = (
     ("dep_ids", "bead ids joined by commas"),
     ("dep_mode", "`all` (when empty) or `any` of them closed"),
     ("expires_at", "RFC 3339 time after which it wakes nobody"),
-    ("note", "what to tell the session when it is awake"),
+    ("note", "what to type into the session when it is awake; empty: it is only woken"),
+    ("delivery", "of the note: empty, `delivering`, `delivered` or `unclear`"),
+)
+
+MESSAGE_KEYS: Final = (
+    ("session_id", "session that is to be told"),
+    ("session_name", "its name"),
+    ("text", "what is typed into it, on one line"),
+    ("mode", "`wake`: it wakes its session; `queue`: it waits for the next wake"),
+    ("by", "who sends it"),
+    ("state", "`queued`, `delivering`, `delivered`, `unclear`, `canceled` or `failed`"),
 )
 
 # Facts about the city itself, kept as notes beside the records.

@@ -10,7 +10,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from gascity.beads.keys import COURTESY_KEYS, KEYS, NOTE_KEYS, TASK_KEYS, WAIT_KEYS
+from gascity.beads.keys import (
+    COURTESY_KEYS,
+    KEYS,
+    MESSAGE_KEYS,
+    NOTE_KEYS,
+    TASK_KEYS,
+    WAIT_KEYS,
+)
 
 HEAD: Final = """\
 # Metadata of records
@@ -52,6 +59,8 @@ def manual() -> str:
         table(("key", "meaning"), _pairs(TASK_KEYS)),
         "## Waits\n\nRecords of type `gate`, labelled `gc:wait` and `session:<id>`.\n",
         table(("key", "meaning"), _pairs(WAIT_KEYS)),
+        "## Messages\n\nRecords of type `message`, labelled `gc:message` and `session:<id>`.\n",
+        table(("key", "meaning"), _pairs(MESSAGE_KEYS)),
         "## The city\n\nNotes beside the records.\n",
         table(("key", "meaning"), _pairs(NOTE_KEYS)),
     ]

@@ -6,10 +6,12 @@ Source: DESIGN §X stages 4 to 6 (R33, R34, R80)
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
 
 from gascity.decide.case import Case, Settled
+from gascity.decide.deliver import TRY_AGAIN, close_notices, deliver
 from gascity.decide.exits import restart_backoff
 from gascity.decide.explain import (
     display_state,
@@ -25,6 +27,7 @@ from gascity.decide.orphans import orphan_decision
 from gascity.decide.pools import PoolPlan, plan_pool
 from gascity.decide.probing import Entry, admit_drains
 from gascity.decide.recovery import Row, recover
+from gascity.decide.release import release
 from gascity.decide.roster import Roster, template_order
 from gascity.decide.settle import settle
 from gascity.decide.starts import plan_starts
@@ -109,11 +112,7 @@ def assemble(
         waits = starts.waiting.get(session_id, "")
         decision = _decision(entry, world, waits, places.depended_on)
         decisions[session_id] = decision
-        action = entry.settled.action
-        if isinstance(action, Drain) and session_id not in admitted.drains:
-            action = None
-        if action is not None and not isinstance(action, Start):
-            actions.append(action)
+        actions.extend(_actions(entry, world, admitted.drains))
         after, reported = _noted(entry, stored.sessions[session_id], decision, world)
         events.extend(reported)
         if after is not stored.sessions[session_id]:
@@ -125,6 +124,7 @@ def assemble(
         if settled.session is not stored.sessions[session_id]:
             changes[session_id] = settled.session
     actions.extend(_creations(world, places, wakes, pools))
+    actions.extend(close_notices(world))
     return Plan(
         actions=tuple(actions),
         decisions=decisions,
@@ -136,6 +136,16 @@ def assemble(
         next_due=_next_due(entries, world),
         warnings=world.city.warnings,
     )
+
+
+def _actions(entry: Entry, world: World, drains: AbstractSet[str]) -> tuple[Action, ...]:
+    """The one action of a session, starts apart; where there is none, what it is to be told."""
+    action = entry.settled.action
+    if isinstance(action, Drain) and entry.session.id not in drains:
+        action = None
+    if action is None:
+        action = deliver(entry, world) or release(entry.settled.session, world)
+    return () if action is None or isinstance(action, Start) else (action,)
 
 
 def _settle(
@@ -252,7 +262,7 @@ def _creations(
 
 def _next_due(entries: Mapping[str, Entry], world: World) -> datetime | None:
     """The earliest instant at which time alone changes an answer (R80)."""
-    due: list[datetime] = []
+    due: list[datetime] = [at for at in (world.demand.next_moment,) if at is not None]
     for entry in entries.values():
         session, window = entry.settled.session, entry.judged.window
         if world.sighting(session.id).truth is Truth.RUNNING and window.deadline is not None:
@@ -265,4 +275,6 @@ def _next_due(entries: Mapping[str, Entry], world: World) -> datetime | None:
         due.extend(at for at in (session.quarantined_until, session.held_until) if at is not None)
         if session.exits or session.failed_starts:
             due.append(world.now + restart_backoff(session, world.now))
+        if world.demand.notices.get(session.id) and session.ready_at is not None:
+            due.append(world.now + TRY_AGAIN)
     return min((at for at in due if at > world.now), default=None)

@@ -19,7 +19,7 @@ from gascity.decide.fingerprint import Fingerprint, still_holds
 from gascity.model.city import NamedMode, SessionClass
 from gascity.model.duration import OFF
 from gascity.model.plan import Cause, HardWake, Policy
-from gascity.model.reading import Known
+from gascity.model.reading import Known, Unclear
 from gascity.model.roster import Place, is_suspended
 from gascity.model.session import Session, SleepReason, State
 from gascity.model.world import Sighting, Truth, World
@@ -140,7 +140,7 @@ def direct_wakes(session: Session, world: World) -> tuple[HardWake, ...]:
     if world.sighting(session.id).truth is not Truth.RUNNING and held_reason(session, world):
         return ()
     found = [_bead_wake(Cause.WORK, world.demand.work.get(session.id))]
-    found.append(_bead_wake(Cause.WAIT, world.demand.waits.get(session.id)))
+    found.append(_bead_wake(Cause.WAIT, _told(session, world)))
     found.extend(_seen_wakes(world.sighting(session.id)))
     found.append(_operator_wake(session, world.now))
     pins = tuple(pin for pin in session.pins if pin.expires_at > world.now)
@@ -148,6 +148,14 @@ def direct_wakes(session: Session, world: World) -> tuple[HardWake, ...]:
         owners = tuple(f"{pin.owner}: {pin.reason}" if pin.reason else pin.owner for pin in pins)
         found.append(HardWake(cause=Cause.PIN, details=owners))
     return tuple(wake for wake in found if wake is not None)
+
+
+def _told(session: Session, world: World) -> object:
+    """What it is to be told: all of it while it runs, else only what is to wake it (R66)."""
+    waits, notices = world.demand.waits.get(session.id), world.demand.notices.get(session.id, ())
+    if world.sighting(session.id).truth is not Truth.RUNNING or isinstance(waits, Unclear):
+        return waits
+    return Known(notices) if notices else waits
 
 
 def _bead_wake(cause: Cause, reading: object) -> HardWake | None:

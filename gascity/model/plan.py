@@ -209,7 +209,32 @@ class Retire:
     reason: StopReason
 
 
-Action: TypeAlias = Create | Start | AwaitReady | Drain | Commit | Stop | Retire
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deliver:
+    """Tell a session at its prompt what it is to be told, in this order (R66)."""
+
+    session_id: str
+    bead_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """Give the work that a quarantined session holds back to its agent (R68)."""
+
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseNotices:
+    """Write down, once, waits that expired and deliveries that nobody saw end."""
+
+    lapsed: tuple[str, ...] = ()
+    interrupted: tuple[str, ...] = ()
+
+
+Action: TypeAlias = (
+    Create | Start | AwaitReady | Drain | Commit | Stop | Retire | Deliver | Release | CloseNotices
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -120,6 +120,11 @@ class Demand:
 
     `work` and `waits` name beads. `routed` names ready, unassigned beads routed to a template;
     `pool_checks` are the desired counts. `unclear` non-empty: no demand could be read at all.
+    `notices` are what each session is still to be told, oldest first: ready waits and messages.
+    While it runs they all count like `waits`; while it does not, only those in `waits` do.
+    `interrupted` are notices whose delivery began and was never seen to end; `lapsed` are waits
+    past their expiry. `in_progress` names the work each session has taken, blocked work included.
+    `next_moment` is the next instant at which time alone changes work or waits (R80).
     `revision` changes with every write to work or waits, so that a commit can insist on it.
     """
 
@@ -128,6 +133,11 @@ class Demand:
     routed: Mapping[str, Reading[tuple[str, ...]]] = field(default_factory=dict)
     pool_checks: Mapping[str, Reading[int]] = field(default_factory=dict)
     pending_waits: frozenset[str] = frozenset()  # session ids with a wait not yet ready
+    notices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    interrupted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    lapsed: tuple[str, ...] = ()
+    in_progress: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    next_moment: datetime | None = None
     unclear: str = ""
     revision: int = 0
 
@@ -168,7 +178,7 @@ class Probe:
 class Walk:
     """Something already being done with a session by this controller."""
 
-    kind: str  # "drain", "start", "stop"
+    kind: str  # "drain", "start", "stop", "deliver", "release"
     reason: StopReason | None = None
     phase: DrainPhase = DrainPhase.NONE
     since: datetime | None = None

@@ -12,14 +12,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final, Protocol
 
-from gascity.beads.bead import TASK, WAIT, Bead
+from gascity.beads.bead import IN_PROGRESS, MESSAGE, TASK, WAIT, Bead
 from gascity.beads.store import Query, Store, StoreUnavailable
-from gascity.beads.work import ROUTE, WaitState, is_actionable, is_ready, wait_state
+from gascity.beads.work import ROUTE, is_actionable, is_ready, next_moment
 from gascity.model.city import City
 from gascity.model.reading import Known, Reading, Unclear
 from gascity.model.roster import session_name
 from gascity.model.session import Session
 from gascity.model.world import Demand
+from gascity.observe.notices import read_notices
 
 NOT_ASKED: Final = Unclear("its command was not asked yet")
 
@@ -54,20 +55,26 @@ async def read_demand(
     revision = store.demand_revision
     try:
         tasks = await store.query(Query(type=TASK))
+        messages = await store.query(Query(type=MESSAGE))
         waits = await store.query(Query(type=WAIT))
     except StoreUnavailable as problem:
         return Demand(unclear=str(problem), revision=revision)
     live = {bead.id: bead for bead in (*tasks, *waits)}
     work, routed = _work(tasks, live, city, sessions, now) if tasks else ({}, {})
-    ready, pending = _waits(waits, live, now) if waits else ({}, frozenset())
+    notices = read_notices(waits, messages, live, now)
     elsewhere = _elsewhere(city, foreign, answers)
     return Demand(
         work=_known(work) | _by_session(elsewhere, city, sessions),
-        waits=_known(ready),
+        waits=_known(notices.waking),
         routed=_known(routed)
         | {name: said for name, said in elsewhere.items() if _pool(city, name)},
         pool_checks=_checks(city, answers),
-        pending_waits=pending,
+        pending_waits=notices.pending,
+        notices=notices.told,
+        interrupted=notices.interrupted,
+        lapsed=notices.lapsed,
+        in_progress=_in_progress(tasks, city, sessions),
+        next_moment=next_moment(live.values(), now),
         revision=revision,
     )
 
@@ -162,20 +169,21 @@ def _names(sessions: Sequence[Session], pools: set[str]) -> dict[str, tuple[str,
     return {word: tuple(ids) for word, ids in found.items()}
 
 
-def _waits(
-    waits: Sequence[Bead], live: Mapping[str, Bead], now: datetime
-) -> tuple[dict[str, list[str]], frozenset[str]]:
-    """({session id: ready waits}, session ids with a wait that is still pending)."""
-    ready: dict[str, list[str]] = defaultdict(list)
-    pending: set[str] = set()
-    for bead in waits:
-        session_id = bead.metadata.get("session_id", "")
-        state = wait_state(bead, live, now)
-        if state is WaitState.READY:
-            ready[session_id].append(bead.id)
-        elif state is WaitState.PENDING:
-            pending.add(session_id)
-    return ready, frozenset(pending)
+def _in_progress(
+    tasks: Sequence[Bead], city: City, sessions: Sequence[Session]
+) -> dict[str, tuple[str, ...]]:
+    """{session id: what it has taken and not finished}, blocked and deferred work included."""
+    taken = [bead for bead in tasks if bead.status == IN_PROGRESS and bead.assignee]
+    if not taken:
+        return {}
+    pools = {name for name, agent in city.agents.items() if agent.pool is not None}
+    by_word = _names(sessions, pools)
+    found: dict[str, tuple[str, ...]] = {}
+    for bead in taken:
+        word = bead.assignee
+        for session_id in by_word.get(word) or by_word.get(session_name(word), ()):
+            found[session_id] = (*found.get(session_id, ()), bead.id)
+    return found
 
 
 def foreign_store(city: City, *, has_beads_folder: bool, environment: Mapping[str, str]) -> str:

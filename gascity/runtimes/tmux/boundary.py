@@ -24,7 +24,7 @@ from gascity.runtimes.tmux.format import Hosted, capture_lines, read_captures
 from gascity.runtimes.tmux.host import TmuxHost
 from gascity.runtimes.tmux.look import Frame, Memory, Processes, busy_elsewhere, stopped
 
-BETWEEN_S: Final = 0.35
+BETWEEN_S: Final = 0.3
 QUIET_S: Final = 1.5  # between two tool calls a busy screen shows an idle frame for shorter
 IDLE: Final = Boundary(result=ProbeResult.IDLE)
 _BLOCKERS: Final = {ScreenVerdict.PENDING: "pending", ScreenVerdict.BACKGROUND: "background"}
@@ -65,17 +65,17 @@ class Prober:
             RuntimeUnreachable: no judgement was possible in time.
         """
         with anyio.move_on_after(timeout_s):
-            first, text = await self._once(watch)
+            first, text = await self._once(watch, is_first=True)
             if first != IDLE:
                 return first
             await anyio.sleep(min(BETWEEN_S, timeout_s / 2))
-            second, again = await self._once(watch)
+            second, again = await self._once(watch, is_first=False)
             if second == IDLE and again != text:
                 return not_idle("idle_boundary", "output")
             return second
         raise RuntimeUnreachable(f"no judgement within {timeout_s:g} s")
 
-    async def _once(self, watch: Watch) -> tuple[Boundary, str]:
+    async def _once(self, watch: Watch, *, is_first: bool) -> tuple[Boundary, str]:
         hosted = (await self._host.look()).sessions.get(watch.name)
         if hosted is None or hosted.mark != self._mark:
             return unclear("gone"), ""
@@ -88,10 +88,15 @@ class Prober:
         frame = await self._capture(hosted, watch, now)
         if frame is None:
             return unclear("its screen could not be read"), ""
+        if is_first and frame.judgement.verdict is ScreenVerdict.IDLE and self._is_quiet(frame):
+            return IDLE, frame.text  # processes are weighed once, at the end
         answer = await to_thread.run_sync(self._weigh, hosted, watch, frame, found)
-        if answer == IDLE and self._wall() - frame.still_since < QUIET_S:
+        if answer == IDLE and not self._is_quiet(frame):
             return not_idle("idle_boundary", "output"), frame.text
         return answer, frame.text
+
+    def _is_quiet(self, frame: Frame) -> bool:
+        return self._wall() - frame.still_since >= QUIET_S
 
     async def _capture(self, hosted: Hosted, watch: Watch, now: float) -> Frame | None:
         word = nonce()

@@ -110,7 +110,7 @@ def _background(city: Path) -> int:
             stdout=out,
             stderr=out,
             cwd=city,
-            env=os.environ | {READY_FD: str(write_end)},
+            env=_own_environment() | {READY_FD: str(write_end)},
             pass_fds=(write_end,),
             start_new_session=True,
         )
@@ -141,6 +141,20 @@ def _background(city: Path) -> int:
         f"its log ends with:{tail}" if tail else "see `gc doctor`",
         exit=code if code in {USAGE, REFUSED} else FAILED,
     )
+
+
+def _own_environment() -> dict[str, str]:
+    """The environment without the marks of a session that this command may have been typed in.
+
+    A controller that carried a session's token would be taken for a part of that session, and end
+    with it (R63).
+    """
+    kept = {"GC_BEADS", "GC_HOME"}
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GC_") or name in kept
+    }
 
 
 def _first_word(pipe: int, timeout_s: float) -> bytes | None:

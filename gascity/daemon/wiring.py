@@ -5,10 +5,8 @@ Source: DESIGN "The tree" (R61, R67, R72)
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -67,13 +65,13 @@ def _server_notes(seen: list[ServerId]) -> dict[str, str]:
         return {}
     latest = seen[-1]
     seen.clear()
-    return {SERVER_NOTE: json.dumps(asdict(latest), default=str)}
+    return {SERVER_NOTE: str(latest)}
 
 
 def _known_server(text: str) -> ServerId | None:
     """The server an earlier controller stored; an unreadable note is none."""
     try:
-        return ServerId(**json.loads(text)) if text else None
-    except (TypeError, ValueError):
+        return ServerId.parse(text) if text else None
+    except ValueError:
         log.warning("stored tmux server is not readable", note=text)
         return None

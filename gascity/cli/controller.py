@@ -23,6 +23,7 @@ from gascity.cli.state import STATE, check_owner, make_state
 from gascity.report.table import safe
 
 READY_FD: Final = "GC_READY_FD"
+MARK: Final = "GC_INSTANCE_TOKEN"
 READY_S: Final = 60.0  # adopting many sessions takes a while on a loaded machine
 GONE_S: Final = 10.0
 TAIL: Final = 15
@@ -74,6 +75,9 @@ def _refuse_invalid(city: Path) -> None:
 
 
 def _foreground(city: Path) -> int:
+    if MARK in os.environ:
+        own = [sys.executable, "-P", "-m", "gascity", "start", "--foreground", "--city", str(city)]
+        os.execve(sys.executable, own, _own_environment())
     from gascity.api.run import run_city
 
     return int(run_city(city, ready=_announcer()))

@@ -16,7 +16,6 @@ from gascity.model.city import City
 from gascity.observe.clock import SystemClock
 from gascity.observe.demand import foreign_store
 from gascity.observe.ports import Ports
-from gascity.report.log import logger
 from gascity.runtimes.base import Runtime
 from gascity.runtimes.tmux import ServerId, TmuxRuntime, default_socket
 
@@ -24,7 +23,6 @@ STATE: Final = ".gc"
 DATABASE: Final = "gascity.db"
 MIRROR: Final = "events.jsonl"
 SERVER_NOTE: Final = "tmux_server"
-log = logger("wiring")
 
 
 async def open_ports(city: City) -> Ports:
@@ -70,8 +68,4 @@ def _server_notes(seen: list[ServerId]) -> dict[str, str]:
 
 def _known_server(text: str) -> ServerId | None:
     """The server an earlier controller stored; an unreadable note is none."""
-    try:
-        return ServerId.parse(text) if text else None
-    except ValueError:
-        log.warning("stored tmux server is not readable", note=text)
-        return None
+    return ServerId.parse(text)

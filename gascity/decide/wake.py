@@ -116,7 +116,7 @@ def _downstream(
         if carrying is not None and (template in needs or not rooted):
             names[carrying.name] = None
         names.update(dict.fromkeys(session.name for session in rooted))
-    return tuple(names)
+    return tuple(sorted(names))
 
 
 def bearer(world: World, sessions: Iterable[Session]) -> Session | None:

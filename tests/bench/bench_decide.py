@@ -9,13 +9,11 @@ from typing import Final
 from gascity.decide.drain import Phase
 from gascity.decide.relook import DrainContext, relook
 from gascity.decide.tick import decide
-from gascity.model.city import DaemonSettings
 from gascity.model.world import World
 from gascity.testing.builders import (
     FULL,
     a_city,
     a_world,
-    agent,
     awake,
     cold,
     headless,
@@ -39,7 +37,7 @@ def a_big_world(size: int) -> World:
     sessions = [awake(name) if n % 5 == 0 else cold(name) for n, name in enumerate(names)]
     city = a_city(*agents)
     busy = {one.name: running(idle_s=1) for one in sessions if one.state == "awake"}
-    work = {name: "w1" for name in busy}
+    work = dict.fromkeys(busy, "w1")
     return a_world(city, *sessions, seen=busy, work=work, support=FULL)
 
 
@@ -55,8 +53,7 @@ def settled(world: World, turns: int = 6) -> World:
 
 def one_relook(size: int) -> Measurement:
     """A re-look at one session, in the small world that is read for it."""
-    city = replace(a_big_world(size).city, daemon=DaemonSettings())
-    world = a_world(city, awake("f1"), seen=running())
+    world = a_world(a_big_world(size).city, awake("f1"), seen=running())
     context = DrainContext(fingerprint="", generation=1)
 
     def look() -> None:
@@ -78,7 +75,6 @@ if __name__ == "__main__":
     from cProfile import Profile
     from pstats import Stats
 
-    _ = agent
     big = settled(a_big_world(2_000))
     with Profile() as profile:
         decide(big)

@@ -84,7 +84,7 @@ def cities(draw: st.DrawFn) -> City:
 @st.composite
 def records(draw: st.DrawFn, name: str) -> Session:
     """A record in any state that a crash at any moment can leave."""
-    session = draw(st.sampled_from((awake, awake, cold, cold, a_session)))(name)
+    session: Session = draw(st.sampled_from((awake, awake, cold, cold, a_session)))(name)
     over: dict[str, Any] = {}
     if draw(st.booleans()):
         over["sleep_intent"] = draw(st.sampled_from(SleepIntent))
@@ -152,15 +152,14 @@ def worlds(draw: st.DrawFn) -> World:
         for name in names
         if draw(st.integers(0, 3)) == 0
     }
-    none = {"work": {}, "waits": {}, "routed": {}, "checks": {}}
-    asked: dict[str, dict[str, Any]] = none
+    asked: dict[str, dict[str, Any]] = {"work": {}, "waits": {}, "routed": {}, "checks": {}}
     for name in names:
         asked["work"][name] = draw(readings(("w1",), ()))
         asked["waits"][name] = draw(readings(("t1",)))
     for template in city.agents:
         asked["routed"][template] = draw(readings(("r1",), ("r1", "r2")))
         asked["checks"][template] = draw(readings(0, 1, 3))
-    given = {
+    given: dict[str, Any] = {
         key: {name: value for name, value in found.items() if value is not None}
         for key, found in asked.items()
     }

@@ -234,7 +234,11 @@ def test_pools_reach_what_they_should_have(world: World) -> None:
         held = any(one.foreign_state for one in members)
         if not held:
             assert not pool.create
-            stuck = {m.id for m in members if after.sighting(m.id).truth is Truth.UNKNOWN}
+            stuck = {
+                one.id
+                for one in members
+                if one.suspended_at or after.sighting(one.id).truth is Truth.UNKNOWN
+            }
             assert pool.trim <= stuck
 
 

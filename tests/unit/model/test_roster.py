@@ -1,0 +1,38 @@
+"""Which sessions a city asks for, and what they are called."""
+
+from __future__ import annotations
+
+from gascity.model.city import NamedMode, NamedSession, Rig
+from gascity.model.roster import fixed_places, is_suspended, session_name, slot_place
+from gascity.testing.builders import a_city, agent, pooled
+
+
+def test_names_hold_only_what_a_runtime_keeps() -> None:
+    """`/` and `.` are written out, a slot adds its number (R6b, R45)."""
+    assert session_name("rig/pack.name", 2) == "rig--pack__name-2"
+    assert session_name("mayor") == "mayor"
+
+
+def test_an_agent_with_named_sessions_has_those_and_no_other() -> None:
+    """Named sessions replace the agent's own one; a pool keeps its slots apart (R4)."""
+    named = (
+        NamedSession(identity="boss", template="mayor", mode=NamedMode.ALWAYS),
+        NamedSession(identity="aide", template="worker"),
+        NamedSession(identity="lost", template="nobody"),
+    )
+    city = a_city(agent(), agent("clerk"), pooled(), named_sessions=named)
+    places = fixed_places(city)
+    assert set(places) == {"clerk", "boss", "aide"}
+    assert places["boss"].named is NamedMode.ALWAYS
+    assert slot_place(city.agents["worker"], 3).name == "worker-3"
+
+
+def test_whoever_suspends_it_is_named() -> None:
+    """City before rig before agent (R26)."""
+    from dataclasses import replace
+
+    rigs = {"r": Rig(name="r", suspended=True)}
+    city = a_city(agent("r/a", suspended=True), agent("b", suspended=True), agent("c"), rigs=rigs)
+    found = [is_suspended(city, one) for one in city.agents.values()]
+    assert found == ["rig r", "agent", ""]
+    assert is_suspended(replace(city, suspended=True), city.agents["c"]) == "workspace"

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -242,9 +243,11 @@ class RealCity:
         """Have the controller patrol so many times, as fast as it can."""
         for _ in range(times):
             seen = self.status()["controller"]["patrols"]
-            # Two: one may have begun before the poke.
+            assert client.word(str(self.path), "poke") == "ok"
+            deadline = time.monotonic() + 10.0
             while self.status()["controller"]["patrols"] <= seen:
-                assert client.word(str(self.path), "poke") == "ok"
+                assert time.monotonic() < deadline, "a poke was not followed by a patrol"
+                time.sleep(0.003)  # asking without a pause would keep it from patrolling
 
     # --- the host
 

@@ -36,6 +36,8 @@ ARGUMENTS: Final[dict[str, list[str]]] = {
     "unpin": ["mayor"],
     "sling": ["mayor", "a title"],
     "bead": ["list"],
+    "busy": ["--", "true"],
+    "wait": ["list"],
     "completion": ["bash"],
     "agent-event": ["Stop"],
 }

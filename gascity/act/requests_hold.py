@@ -33,7 +33,8 @@ from gascity.model.roster import is_suspended
 from gascity.model.session import Pin, Session, SleepRequest, State
 from gascity.model.world import Truth
 
-PIN_S: Final = 8 * 3600.0
+PIN_S: Final = 8 * 3600.0  # a person's, without a word about its end
+AGENT_PIN_S: Final = 24 * 3600.0
 PATROL_S: Final = 5.0  # how long `gc sleep` waits for a fresh judgement before it uses the last one
 
 # What a request to sleep is there to shorten, and so cannot be refused by.
@@ -91,14 +92,30 @@ def _blocker_text(blocker: Blocker) -> str:
 
 
 async def pin(
-    desk: Desk, said: str, *, owner: str = "operator", reason: str = "", for_s: float = PIN_S
+    desk: Desk,
+    said: str,
+    *,
+    owner: str = "operator",
+    reason: str = "",
+    for_s: float | None = None,
+    agent: bool = False,
 ) -> Reply:
-    """Keep a session up for a while; the same owner's earlier pin is replaced (R18, R78)."""
+    """Keep a session up for a while; the same owner's earlier pin is replaced (R18, R78).
+
+    Args:
+        agent: An agent asks. It has to say for how long, at most a day: nobody would miss it.
+
+    Raises:
+        Refused: an agent's pin without an end, or with one too far away.
+    """
     session = find(desk.snapshot(), said)
     owner = owner or "operator"
+    if agent and (for_s is None or for_s > AGENT_PIN_S):
+        raise Refused("a pin from inside a session has to end", "say --for, at most 24h", exit=2)
+    length = timedelta(seconds=PIN_S if for_s is None else for_s)
 
     def put(now_is: Session, now: datetime) -> tuple[Session, tuple[Event, ...]]:
-        new = Pin(owner=owner, reason=reason, at=now, expires_at=now + timedelta(seconds=for_s))
+        new = Pin(owner=owner, reason=reason, at=now, expires_at=now + length)
         others = [one for one in now_is.pins if one.owner != owner and one.expires_at > now]
         return replace(now_is, pins=(*others, new)), ()
 

@@ -59,7 +59,7 @@ async def sling(
     route = _agent(look, target)
     assignee = "" if route else find(look, target).name
     new = work.new_task(title, assignee=assignee, routed_to=route, priority=priority)
-    bead_id = await _free_id(desk)
+    bead_id = await free_id(desk)
     event = Event(
         type=EventType.BEAD_CREATED,
         ts=desk.clock.now(),
@@ -72,7 +72,7 @@ async def sling(
     return {"bead": bead_object(made.beads[bead_id])}
 
 
-async def _free_id(desk: Desk) -> str:
+async def free_id(desk: Desk) -> str:
     """An id of our own choice, so that the bead and its event are one write (R43)."""
     while True:
         bead_id = f"gc-{token_hex(3)}"

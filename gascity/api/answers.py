@@ -30,6 +30,8 @@ from gascity.act.operate import (
     next_progress,
 )
 from gascity.act.ports import Refused
+from gascity.api.answers_notices import NOTICES
+from gascity.api.frames import picked
 from gascity.beads.mirror import event_object
 from gascity.beads.store import EventQuery
 from gascity.beads.times import time_of, time_text
@@ -157,18 +159,13 @@ def _stopping(look: Look) -> str:
     return f"stopping: {left} session{'s' if left != 1 else ''} left"
 
 
-def _picked(fields: Fields, *names: str) -> dict[str, Any]:
-    """The fields that were said, as keyword arguments; an empty name is not said."""
-    return {name: fields[name] for name in names if fields.get(name) not in (None, "")}
-
-
 async def _wake(desk: Desk, fields: Fields, say: Say) -> Reply:
-    said = _picked(fields, "by", "wait", "timeout_s")
+    said = picked(fields, "by", "wait", "timeout_s")
     return await requests_wake.wake(desk, fields["session"], say=say, **said)
 
 
 async def _attach(desk: Desk, fields: Fields, say: Say) -> Reply:
-    said = _picked(fields, "by", "confirm_fresh", "timeout_s")
+    said = picked(fields, "by", "confirm_fresh", "timeout_s")
     return await requests_attach.attach(desk, fields["session"], say=say, **said)
 
 
@@ -177,16 +174,16 @@ async def _attach_cancel(desk: Desk, fields: Fields, say: Say) -> Reply:
 
 
 async def _sleep(desk: Desk, fields: Fields, say: Say) -> Reply:
-    return await requests_hold.sleep(desk, fields["session"], **_picked(fields, "by", "force"))
+    return await requests_hold.sleep(desk, fields["session"], **picked(fields, "by", "force"))
 
 
 async def _pin(desk: Desk, fields: Fields, say: Say) -> Reply:
-    said = _picked(fields, "owner", "reason", "for_s")
+    said = picked(fields, "owner", "reason", "for_s", "agent")
     return await requests_hold.pin(desk, fields["session"], **said)
 
 
 async def _unpin(desk: Desk, fields: Fields, say: Say) -> Reply:
-    return await requests_hold.unpin(desk, fields["session"], **_picked(fields, "owner"))
+    return await requests_hold.unpin(desk, fields["session"], **picked(fields, "owner"))
 
 
 async def _pins(desk: Desk, fields: Fields, say: Say) -> Reply:
@@ -194,26 +191,21 @@ async def _pins(desk: Desk, fields: Fields, say: Say) -> Reply:
 
 
 async def _suspend(desk: Desk, fields: Fields, say: Say) -> Reply:
-    said = _picked(fields, "all", "by")
+    said = picked(fields, "all", "by")
     return await requests_hold.suspend(desk, fields.get("session", ""), **said)
 
 
 async def _resume(desk: Desk, fields: Fields, say: Say) -> Reply:
-    said = _picked(fields, "all", "by")
+    said = picked(fields, "all", "by")
     return await requests_hold.resume(desk, fields.get("session", ""), **said)
 
 
 async def _peek(desk: Desk, fields: Fields, say: Say) -> Reply:
-    return await requests_talk.peek(desk, fields["session"], **_picked(fields, "lines"))
-
-
-async def _nudge(desk: Desk, fields: Fields, say: Say) -> Reply:
-    said = _picked(fields, "mode")
-    return await requests_talk.nudge(desk, fields["session"], fields["text"], say=say, **said)
+    return await requests_talk.peek(desk, fields["session"], **picked(fields, "lines"))
 
 
 async def _kill(desk: Desk, fields: Fields, say: Say) -> Reply:
-    return await requests_hold.kill(desk, fields["session"], **_picked(fields, "by"))
+    return await requests_hold.kill(desk, fields["session"], **picked(fields, "by"))
 
 
 async def _why(desk: Desk, fields: Fields, say: Say) -> Reply:
@@ -221,12 +213,12 @@ async def _why(desk: Desk, fields: Fields, say: Say) -> Reply:
 
 
 async def _sling(desk: Desk, fields: Fields, say: Say) -> Reply:
-    said = _picked(fields, "priority")
+    said = picked(fields, "priority")
     return await requests_work.sling(desk, fields["target"], fields["title"], **said)
 
 
 async def _beads(desk: Desk, fields: Fields, say: Say) -> Reply:
-    return await requests_work.beads(desk, **_picked(fields, "type", "status", "assignee"))
+    return await requests_work.beads(desk, **picked(fields, "type", "status", "assignee"))
 
 
 async def _bead(desk: Desk, fields: Fields, say: Say) -> Reply:
@@ -238,7 +230,7 @@ async def _bead_claim(desk: Desk, fields: Fields, say: Say) -> Reply:
 
 
 async def _bead_close(desk: Desk, fields: Fields, say: Say) -> Reply:
-    return await requests_work.close(desk, fields["id"], **_picked(fields, "reason"))
+    return await requests_work.close(desk, fields["id"], **picked(fields, "reason"))
 
 
 async def _bead_update(desk: Desk, fields: Fields, say: Say) -> Reply:
@@ -267,7 +259,6 @@ ANSWERS: Final[Mapping[str, Answer]] = {
     "suspend": _suspend,
     "resume": _resume,
     "peek": _peek,
-    "nudge": _nudge,
     "kill": _kill,
     "sling": _sling,
     "beads": _beads,
@@ -278,6 +269,7 @@ ANSWERS: Final[Mapping[str, Answer]] = {
     "hook": _hook,
     "config": config,
     "city_stop": city_stop,
+    **NOTICES,
 }
 
 

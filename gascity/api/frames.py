@@ -138,13 +138,21 @@ REQUESTS: Final[Mapping[str, Mapping[str, tuple[Check, bool]]]] = {
         "owner": (_text, False),
         "reason": (_text, False),
         "for_s": (_seconds, False),
+        "agent": (_flag, False),
     },
     "unpin": {"session": (_name, True), "owner": (_text, False)},
     "pins": {},
     "suspend": {"session": (_name, False), "all": (_flag, False), "by": (_text, False)},
     "resume": {"session": (_name, False), "all": (_flag, False), "by": (_text, False)},
     "peek": {"session": (_name, True), "lines": (_count, False)},
-    "nudge": {"session": (_name, True), "text": (_long_text, True), "mode": (_text, False)},
+    "nudge": {
+        "session": (_name, True),
+        "text": (_long_text, True),
+        "mode": (_text, False),
+        "by": (_text, False),
+    },
+    "messages": {"session": (_text, False), "all": (_flag, False)},
+    "unsend": {"id": (_name, True), "by": (_text, False)},
     "kill": {"session": (_name, True), "by": (_text, False)},
     "sling": {"target": (_name, True), "title": (_text, True), "priority": (_count, False)},
     "beads": {"type": (_text, False), "status": (_text, False), "assignee": (_text, False)},
@@ -161,9 +169,27 @@ REQUESTS: Final[Mapping[str, Mapping[str, tuple[Check, bool]]]] = {
         "blocked_by": (_texts, False),
     },
     "hook": {"session_id": (_name, True), "claim": (_flag, False)},
+    "wait_add": {
+        "session": (_name, True),
+        "for_s": (_seconds, False),
+        "until": (_text, False),
+        "bead_ids": (_texts, False),
+        "any_of": (_flag, False),
+        "note": (_text, False),
+        "expires_s": (_seconds, False),
+        "by": (_text, False),
+    },
+    "waits": {"session": (_text, False), "all": (_flag, False)},
+    "wait_ready": {"id": (_name, True), "by": (_text, False)},
+    "wait_cancel": {"id": (_name, True), "by": (_text, False)},
     "config": {},
     "city_stop": {"controller_only": (_flag, False)},
 }
+
+
+def picked(fields: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """The fields that were said, as keyword arguments; an empty name is not said."""
+    return {name: fields[name] for name in names if fields.get(name) not in (None, "")}
 
 
 def parse_line(line: bytes) -> Request:

@@ -6,6 +6,7 @@ Source: DESIGN §11 (R18, R26, R71, R78); surface "Command line"
 from __future__ import annotations
 
 import argparse
+import os
 
 from gascity.cli.ask import ask
 from gascity.cli.failure import DONE, USAGE, Failure, NoController
@@ -18,14 +19,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-PIN_S = 8 * 3600.0  # without --for (R78)
+PIN_S = 8 * 3600.0  # a person's, without --for (R78)
 
 
 def configure(command: str, parser: argparse.ArgumentParser) -> None:
     """Add the arguments of one of the four commands."""
     parser.add_argument("session", nargs="?", metavar="SESSION", help="a session, agent or id")
     if command == "pin":
-        parser.add_argument("--for", dest="span", metavar="D", help="how long (8h)")
+        how = "how long (8h; inside a session it has to be said)"
+        parser.add_argument("--for", dest="span", metavar="D", help=how)
         parser.add_argument("--reason", metavar="R", default="", help="why, for others to read")
         parser.add_argument("--list", action="store_true", help="the pins that hold")
     if command in {"suspend", "resume"}:
@@ -43,10 +45,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _pin(args: argparse.Namespace) -> int:
-    for_s = seconds_of(args.span, "--for") if args.span else PIN_S
-    if for_s <= 0:
-        raise Failure("--for must be longer than nothing", "write it as 90s or 1h30m", exit=USAGE)
-    fields = {"owner": whoami(), "reason": args.reason, "for_s": for_s}
+    fields: dict[str, Any] = {"owner": _owner(), "reason": args.reason, "agent": _is_agent()}
+    if args.span:
+        fields["for_s"] = seconds_of(args.span, "--for")
+        if fields["for_s"] <= 0:
+            do = "write it as 90s or 1h30m"
+            raise Failure("--for must be longer than nothing", do, exit=USAGE)
+    elif not _is_agent():
+        fields["for_s"] = PIN_S
     reply = _write(args, "pin", session=_session(args), **fields)
     pin = reply["pin"]
     if reply.get("note"):
@@ -54,16 +60,16 @@ def _pin(args: argparse.Namespace) -> int:
     if args.json:
         print_json(pin)
     else:
-        print(f"{safe(args.session)}: pinned until {local_time(pin.get('expires_at'))}")
+        print(f"{safe(_session(args))}: pinned until {local_time(pin.get('expires_at'))}")
     return DONE
 
 
 def _unpin(args: argparse.Namespace) -> int:
-    reply = _write(args, "unpin", session=_session(args), owner="")
+    reply = _write(args, "unpin", session=_session(args), owner=_owner() if _is_agent() else "")
     if args.json:
         print_json({"removed": reply["removed"]})
     else:
-        print(f"{safe(args.session)}: {'unpinned' if reply['removed'] else 'was not pinned'}")
+        print(f"{safe(_session(args))}: {'unpinned' if reply['removed'] else 'was not pinned'}")
     return DONE
 
 
@@ -102,9 +108,21 @@ def _suspension(args: argparse.Namespace) -> int:
 
 
 def _session(args: argparse.Namespace) -> str:
-    if not args.session:
+    """The session named, else the one this runs in."""
+    session = args.session or os.environ.get("GC_SESSION_NAME", "")
+    if not session:
         raise Failure("name a SESSION", f"see `gc {args.command} --help`", exit=USAGE)
-    return str(args.session)
+    return str(session)
+
+
+def _is_agent() -> bool:
+    """Whether an agent asks, from inside its session: its pins have to end (R18)."""
+    return bool(os.environ.get("GC_SESSION_NAME"))
+
+
+def _owner() -> str:
+    """An agent by its identity, a person by name."""
+    return (os.environ.get("GC_AGENT") or whoami()) if _is_agent() else whoami()
 
 
 def _write(args: argparse.Namespace, op: str, **fields: Any) -> dict[str, Any]:

@@ -28,9 +28,11 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "sleep": ("wake", "put an idle session to sleep now, through the safe path"),
     "pin": ("hold", "keep a session awake for a time"),
     "unpin": ("hold", "take the pin off a session"),
+    "busy": ("busy", "run a command and keep its session awake meanwhile"),
+    "wait": ("wait", "durable waits: add, list, ready, cancel"),
     "suspend": ("hold", "hold sessions down until they are resumed"),
     "resume": ("hold", "lift the hold of `gc suspend`"),
-    "session": ("session", "list, peek, nudge, kill"),
+    "session": ("session", "list, peek, nudge, messages, unsend, kill"),
     "sling": ("work", "create work for an agent or a session"),
     "bead": ("work", "list, show, claim, close, update"),
     "hook": ("work", "inside a session: print its next workable bead"),
@@ -53,6 +55,8 @@ HOT: Final = frozenset(
         "unpin",
         "sling",
         "bead",
+        "busy",
+        "wait",
         "completion",
     }
 )

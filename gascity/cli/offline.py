@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from gascity.act import requests_hold, requests_work
+from gascity.act import requests_hold, requests_wait, requests_work
 from gascity.act.operate import find
 from gascity.act.ports import Refused
 from gascity.beads.mirror import event_object
@@ -121,6 +121,10 @@ OPS: Final[Mapping[str, Answer]] = {
     "bead_claim": lambda desk, said: requests_work.claim(desk, **_renamed(said)),
     "bead_close": lambda desk, said: requests_work.close(desk, **_renamed(said)),
     "bead_update": lambda desk, said: requests_work.update(desk, **_renamed(said)),
+    "wait_add": lambda desk, said: requests_wait.add(desk, **_renamed(said)),
+    "waits": lambda desk, said: requests_wait.waits(desk, **_renamed(said)),
+    "wait_ready": lambda desk, said: requests_wait.ready(desk, **_renamed(said)),
+    "wait_cancel": lambda desk, said: requests_wait.cancel(desk, **_renamed(said)),
     "hook": lambda desk, said: requests_work.hook(desk, **_renamed(said)),
 }
 

@@ -1,4 +1,4 @@
-"""`gc session list|peek|nudge|kill`.
+"""`gc session list|peek|nudge|messages|unsend|kill`.
 
 Source: DESIGN §11 (R32, R44, R71); surface "Command line"
 """
@@ -15,7 +15,7 @@ from gascity.report.table import local_time, safe
 
 
 def configure(command: str, parser: argparse.ArgumentParser) -> None:
-    """Add the four subcommands."""
+    """Add the subcommands."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     lists = actions.add_parser("list", help="every session with its state")
     lists.add_argument("--json", action="store_true", help="a list of objects")
@@ -25,13 +25,21 @@ def configure(command: str, parser: argparse.ArgumentParser) -> None:
     nudge = actions.add_parser("nudge", help="type a line into it")
     nudge.add_argument("session", metavar="SESSION")
     nudge.add_argument("text", metavar="TEXT", nargs="+", help="what is typed, then Enter")
-    nudge.add_argument("--wake", action="store_true", help="wake it first when it sleeps")
+    how = nudge.add_mutually_exclusive_group()
+    how.add_argument("--wake", action="store_true", help="wake it for that, if it sleeps")
+    how.add_argument("--queue", action="store_true", help="say it at its next wake, if it sleeps")
+    messages = actions.add_parser("messages", help="messages that were not delivered yet")
+    messages.add_argument("session", metavar="SESSION", nargs="?", default="")
+    messages.add_argument("--all", action="store_true", help="those that are over too")
+    messages.add_argument("--json", action="store_true", help="a list of objects")
+    unsend = actions.add_parser("unsend", help="take back a message that was not delivered")
+    unsend.add_argument("id", metavar="ID")
     kill = actions.add_parser("kill", help="stop it now, whatever it does")
     kill.add_argument("session", metavar="SESSION")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do one of the four."""
+    """Do one of them."""
     if args.action == "list":
         return _list(args)
     city = find_city(args)
@@ -40,12 +48,41 @@ def run(args: argparse.Namespace) -> int:
         for line in str(text).splitlines():
             print(safe(line))
         return DONE
+    if args.action == "messages":
+        return _messages(args, city)
+    if args.action == "unsend":
+        reply = ask(city, "unsend", id=args.id, by=whoami())
+        print(f"{safe(args.id)}: {safe(reply['outcome'])}")
+        return DONE
     if args.action == "nudge":
-        fields = {"text": " ".join(args.text), "mode": "wake" if args.wake else "send"}
+        mode = "wake" if args.wake else "queue" if args.queue else "send"
+        fields = {"text": " ".join(args.text), "mode": mode, "by": whoami()}
         reply = ask(city, "nudge", session=args.session, **fields)
     else:
         reply = ask(city, "kill", session=args.session, by=whoami())
-    print(f"{safe(args.session)}: {safe(reply.get('outcome', 'done'))}")
+    words = str(reply.get("text") or reply.get("outcome") or "done")
+    print(f"{safe(args.session)}: {safe(words)}")
+    return DONE
+
+
+def _messages(args: argparse.Namespace, city: str) -> int:
+    """Who is still to be told what; with --all also how it ended."""
+    found = ask(city, "messages", session=args.session, all=args.all)["messages"]
+    if args.json:
+        print_json(found)
+        return DONE
+    rows = [
+        [
+            str(one["id"]),
+            str(one["session"]),
+            str(one["state"]),
+            str(one["mode"]),
+            str(one["by"]),
+            str(one["text"]),
+        ]
+        for one in found
+    ]
+    print_table(["ID", "SESSION", "STATE", "MODE", "BY", "TEXT"], rows)
     return DONE
 
 

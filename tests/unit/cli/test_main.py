@@ -26,6 +26,8 @@ USAGE_ERRORS = {
     "sleep": ["--force"],
     "pin": ["mayor", "--for", "-1h"],
     "unpin": [],
+    "busy": ["--", "true"],
+    "wait": ["add", "mayor"],
     "suspend": ["mayor", "--all"],
     "resume": [],
     "session": ["paint"],

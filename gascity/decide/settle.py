@@ -172,8 +172,9 @@ def _drain_on(case: Case) -> Settled:
 
 def _adopt(case: Case) -> Settled:
     """It runs although the record says otherwise: awake again, with a new window (REC-21, R29)."""
-    session = replace(_adopted(case), sleep_intent=SleepIntent.NONE)
-    return Settled(session=session, events=_woke(case, "adopted"))
+    session, aborted = drop_intent(case, "keep_warm")
+    adopted = _adopted(replace(case, session=session))
+    return Settled(session=adopted, events=_woke(case, "adopted") or aborted)
 
 
 def _woke(case: Case, reason: str) -> tuple[Event, ...]:

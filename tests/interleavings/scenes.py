@@ -8,13 +8,17 @@ Source: DESIGN §H (HARN-03); the cuts of RACE-01..08
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
+from structlog.testing import capture_logs
+
+from gascity.act.save import Gone
 from gascity.beads.bead import TASK, WAIT
-from gascity.beads.store import StoreUnavailable
+from gascity.beads.store import Conflict, StoreUnavailable
 from gascity.model.city import City, NamedMode, NamedSession
 from gascity.model.duration import OFF, seconds
 from gascity.model.session import SleepIntent, State
@@ -322,6 +326,20 @@ def faults(city: FakeCity) -> Iterator[str]:
         yield f"neither awake nor cold: {stands}"
     if is_up and one.token != session.instance_token:
         yield "it runs under another token than its record"
+
+
+HARMLESS = (StoreUnavailable, Conflict, Gone)
+
+
+@contextlib.contextmanager
+def heard() -> Iterator[list[str]]:
+    """What the controller logs as a fault of its own while inside; the world's faults are none."""
+    found: list[str] = []
+    with capture_logs() as lines:
+        yield found
+    for line in lines:
+        if line["log_level"] == "error" and not isinstance(line.get("exc_info"), HARMLESS):
+            found.append(f"{line['event']}: {line.get('exc_info')!r}")
 
 
 def story(city: FakeCity, *, tail: int = 40) -> str:

@@ -10,11 +10,13 @@ from itertools import pairwise
 
 import pytest
 
+from gascity.testing.city import FakeCity
 from gascity.testing.script import AFTER, Cut
 from tests.interleavings.scenes import (
     ARRIVALS,
     DB,
     HARD,
+    LAST_OF_LOOK,
     OUTCOMES,
     STOPS,
     Arrival,
@@ -23,6 +25,7 @@ from tests.interleavings.scenes import (
     around_effects,
     cuts,
     faults,
+    heard,
     report,
     story,
 )
@@ -42,32 +45,40 @@ def play(
 
     With `gone_at` the arrival vanishes again at that cut.
     """
-    with about_to_sleep(kind).fork() as city:
-        city.begin()
-        outcome.begin(city)
-        city.script.at(cut, lambda: arrival.deed(city))
-        if gone_at is not None:
-            city.script.at(gone_at, lambda: arrival.vanish(city))
+    with heard() as logged, about_to_sleep(kind).fork() as city:
+        found = follow(city, cut, arrival, outcome, gone_at)
+    gone = f" until {gone_at}" if gone_at is not None else ""
+    head = f"{cut} | {arrival.name}{gone} | {outcome.name} | {kind}"
+    return [f"{head}: {why}\n{story(city)}" for why in (*found, *logged)]
+
+
+def follow(
+    city: FakeCity, cut: Cut, arrival: Arrival, outcome: Outcome, gone_at: Cut | None
+) -> list[str]:
+    """Bring the case to its end; what was wrong with it."""
+    city.begin()
+    outcome.begin(city)
+    city.script.at(cut, lambda: arrival.deed(city))
+    if gone_at is not None:
+        city.script.at(gone_at, lambda: arrival.vanish(city))
+    city.tick()
+    stays = arrival.lasts and gone_at is None
+    found = ["the cut was not reached"] if city.script.waiting and gone_at is None else []
+    if stays and outcome is STOPS and not is_after_commit(cut) and not city.runs(DB):
+        found.append("not running at the end of that same tick")
+    outcome.end(city)
+    if gone_at is not None:
+        arrival.vanish(city)
+    if arrival.passes is not None:
+        city.clock.advance(2)
+        city.tick(2)
+        found += city.overseer.violations
+        arrival.passes(city)
+    for _ in range(4):
+        city.clock.advance(2)
         city.tick()
-        stays = arrival.lasts and gone_at is None
-        found = ["the cut was not reached"] if city.script.waiting and gone_at is None else []
-        if stays and outcome is STOPS and not is_after_commit(cut) and not city.runs(DB):
-            found.append("not running at the end of that same tick")
-        outcome.end(city)
-        if gone_at is not None:
-            arrival.vanish(city)
-        if arrival.passes is not None:
-            city.clock.advance(2)
-            city.tick(2)
-            found += city.overseer.violations
-            arrival.passes(city)
-        for _ in range(4):
-            city.clock.advance(2)
-            city.tick()
-        found += faults(city)
-        gone = f" until {gone_at}" if gone_at is not None else ""
-        head = f"{cut} | {arrival.name}{gone} | {outcome.name} | {kind}"
-        return [f"{head}: {why}\n{story(city)}" for why in found]
+    found += faults(city)
+    return found
 
 
 def is_after_commit(cut: Cut) -> bool:
@@ -89,6 +100,14 @@ def test_however_a_stop_or_a_save_ends_nothing_is_lost(outcome: str, kind: str) 
     how = OUTCOMES[outcome]
     report(play(cut, ARRIVALS["work"], how, kind=kind) for cut in found)
     report([play(found[0], ARRIVALS["nothing"], how, kind=kind)])
+
+
+def test_a_drain_that_somebody_undoes_at_the_end_is_reported_as_aborted() -> None:
+    """EVT-03, R29: started again after the confirmed stop, adopted; the drain does not end mute."""
+    arrival = ARRIVALS["somebody starts another run of it"]
+    cut = Cut(when=AFTER, call=LAST_OF_LOOK, nth=5)
+    for outcome in ("it stops", "save asleep is refused"):
+        report([play(cut, arrival, OUTCOMES[outcome])])
 
 
 def test_a_store_that_takes_writes_again_is_noticed_without_a_restart() -> None:

@@ -26,6 +26,7 @@ from tests.interleavings.scenes import (
     cuts,
     cuts_of,
     faults,
+    heard,
     report,
     story,
 )
@@ -94,7 +95,7 @@ def judged(city: FakeCity, left: Facts) -> list[str]:
 
 def play(death: Cut, down: Arrival, outcome: Outcome = STOPS) -> list[str]:
     """Die at the cut, let something happen meanwhile, start again, follow it to its end."""
-    with about_to_sleep().fork() as city:
+    with heard() as logged, about_to_sleep().fork() as city:
         city.begin()
         outcome.begin(city)
         city.script.at(death, city.script.die)
@@ -117,8 +118,8 @@ def play(death: Cut, down: Arrival, outcome: Outcome = STOPS) -> list[str]:
                 found.append("never cold again, though nobody needs it")
             if city.host.of(DB).starts - left.starts > 1:
                 found.append("more than one spurious wake")
-        head = f"dies {death} | {down.name} | {outcome.name}"
-        return [f"{head}: {why}\n{story(city)}" for why in found]
+    head = f"dies {death} | {down.name} | {outcome.name}"
+    return [f"{head}: {why}\n{story(city)}" for why in (*found, *logged)]
 
 
 def play_all(deaths: Iterable[Cut], down: str, outcome: str = STOPS.name) -> None:
@@ -196,7 +197,7 @@ def test_a_death_at_every_cut_ends_in_order(down: str, outcome: str) -> None:
 
 def die_and_settle(death: Cut, down: Arrival, outcome: Outcome) -> list[str]:
     """Like `play`, judged by where it settles alone: arrivals of every kind."""
-    with about_to_sleep().fork() as city:
+    with heard() as logged, about_to_sleep().fork() as city:
         city.begin()
         outcome.begin(city)
         city.script.at(death, city.script.die)
@@ -211,8 +212,9 @@ def die_and_settle(death: Cut, down: Arrival, outcome: Outcome) -> list[str]:
         for _ in range(4):
             city.clock.advance(2)
             city.tick()
-        head = f"dies {death} | {down.name} | {outcome.name}"
-        return [f"{head}: {why}\n{story(city)}" for why in faults(city)]
+        found = [*faults(city)]
+    head = f"dies {death} | {down.name} | {outcome.name}"
+    return [f"{head}: {why}\n{story(city)}" for why in (*found, *logged)]
 
 
 @pytest.mark.slow

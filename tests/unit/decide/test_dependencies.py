@@ -195,3 +195,12 @@ def test_attached_people_keep_the_chain_up() -> None:
     seen = {"c": running(attached=Known(1))}
     world = a_world(CITY, awake("a"), awake("b"), awake("c"), seen=seen)
     assert decide(world).actions == ()
+
+
+def test_a_diamond_is_walked_once() -> None:
+    """Two ways up to one template count it once (DEP-01, R27)."""
+    diamond = {"top": (), "left": ("top",), "right": ("top",), "low": ("left", "right")}
+    assert related_templates("top", diamond) == set(diamond)
+    needs = needed_templates({"low": ["low:work"]}, diamond)
+    assert needs["top"].roots == ("low:work",)
+    assert set(needs["top"].dependents) == {"left", "right"}

@@ -304,3 +304,12 @@ def test_falling_asleep_for_another_reason_sets_no_latch() -> None:
     idle = go_cold(session, judged_of(session, MAYOR), now=NOON)
     assert (idle.latch_generation, idle.is_cold, idle.detached_at) == (1, True, None)
     assert idle.fingerprint.startswith("v1:")
+
+
+def test_the_crash_that_quarantines_is_not_followed_by_a_start() -> None:
+    """Work waits for it, yet the fifth crash holds it in the same tick (R41, R26, F40)."""
+    session = awake(exits=tuple(ago(n) for n in (40, 30, 20, 10)))
+    world = a_world(MAYOR, session, seen=stopped(1), work={"mayor": "w1"})
+    plan = decide(world)
+    assert plan.actions == ()
+    assert plan.decisions["gc-mayor"].held_back.startswith("quarantined until")

@@ -114,6 +114,7 @@ class Performer:
                         restart=restart,
                         retire=retires,
                         still_wanted=lambda session: self._still(session, reason),
+                        restarting=lambda: self._show_start(session_id),
                     )
                 )
             case Retire(session_id=session_id, reason=reason):
@@ -230,6 +231,13 @@ class Performer:
         walks = self.ports.memory.walks
         if session_id in walks:
             walks[session_id] = replace(walks[session_id], phase=phase)
+            self.progressed()
+
+    def _show_start(self, session_id: str) -> None:
+        """The stop of a restart is over: from here on it is a start."""
+        walks = self.ports.memory.walks
+        if session_id in walks:
+            walks[session_id] = Walk(kind="start", since=self.ports.clock.now())
             self.progressed()
 
     def structural(self, session: Session) -> str:

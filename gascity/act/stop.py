@@ -41,7 +41,10 @@ ASKS_FOR_BOUNDARY: Final = frozenset({StopReason.CONFIG_DRIFT, StopReason.IDLE_T
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopWalk:
-    """One stop. `still_wanted` is asked right before it: it may have become pointless."""
+    """One stop. `still_wanted` is asked right before it: it may have become pointless.
+
+    `restarting` is told when the stop is done and the start that follows begins.
+    """
 
     session_id: str
     reason: StopReason
@@ -50,6 +53,7 @@ class StopWalk:
     by: str = "gc"
     grace_s: float | None = None
     still_wanted: Callable[[Session], bool] = lambda _: True
+    restarting: Callable[[], None] = lambda: None
 
 
 async def stop(walk: StopWalk, ports: Ports, lookout: Lookout) -> bool:
@@ -72,6 +76,7 @@ async def stop(walk: StopWalk, ports: Ports, lookout: Lookout) -> bool:
         return True
     await change(ports, walk.session_id, lambda s, now: _recorded(s, walk, now))
     if walk.restart:
+        walk.restarting()
         await start(Launch(session_id=walk.session_id, why=(f"{walk.reason}",)), ports)
     return True
 

@@ -59,6 +59,8 @@ class Chores:
         """Try a store that took no writes, take a changed config, notice a clock that ran ahead."""
         await self._try_store()
         await self._read_config()
+        if self.ports.find_foreign is not None:
+            self.ports.foreign_demand = self.ports.find_foreign(self.ports.city)
         await self._notice_jump()
 
     async def after_patrol(self, now: datetime) -> None:
@@ -98,6 +100,10 @@ class Chores:
             found.append(f"config rejected, the last good one is in force: {self._config.problem}")
         if self.ports.foreign_demand:
             found.append(f"{self.ports.foreign_demand}; nobody is put to sleep")
+        for agent in self.ports.city.agents.values():
+            if self.ports.runtime(agent.runtime) is None:
+                here = ", ".join(self.ports.runtimes)
+                found.append(f"{agent.identity}: no runtime {agent.runtime!r} here (only {here})")
         return tuple(found)
 
     async def _try_store(self) -> None:

@@ -5,7 +5,6 @@ Source: DESIGN "The tree" (R61, R67, R72)
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -14,7 +13,7 @@ from gascity.beads.mirror import EventMirror
 from gascity.beads.sqlite import SqliteStore
 from gascity.model.city import City
 from gascity.observe.clock import SystemClock
-from gascity.observe.demand import foreign_store
+from gascity.observe.demand import foreign_demand
 from gascity.observe.ports import Ports
 from gascity.runtimes.base import Runtime
 from gascity.runtimes.tmux import ServerId, TmuxRuntime, default_socket
@@ -50,9 +49,8 @@ async def open_ports(city: City) -> Ports:
         clock=SystemClock(),
         runtimes=runtimes,
         city=city,
-        foreign_demand=foreign_store(
-            city, has_beads_folder=(folder / ".beads").is_dir(), environment=os.environ
-        ),
+        foreign_demand=foreign_demand(city),
+        find_foreign=foreign_demand,
         notes=lambda: _server_notes(seen),
     )
 

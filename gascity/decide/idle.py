@@ -135,6 +135,7 @@ def demand_doubt(session: Session, demand: Demand) -> list[Blocker]:
         demand.work.get(session.id),
         demand.waits.get(session.id),
         demand.routed.get(session.template),
+        demand.pool_checks.get(session.template),
     ):
         if isinstance(reading, Unclear):
             return [Blocker(name="demand_unknown", detail=reading.why)]
@@ -188,5 +189,6 @@ def solid_blockers(
     if seen.truth is Truth.RUNNING and (policy.effective is not OFF or session.sleep_request):
         if policy.effective is not OFF and window.is_open:
             found.append(Blocker(name="keep_warm"))
-        found += screen_blockers(seen, capability)
+        named = {blocker.name for blocker in found}
+        found += (b for b in screen_blockers(seen, capability) if b.name not in named)
     return tuple(found)

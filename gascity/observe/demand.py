@@ -7,9 +7,11 @@ Source: DESIGN §5 (R18..R20, R61)
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Final, Protocol
 
 from gascity.beads.bead import IN_PROGRESS, MESSAGE, TASK, WAIT, Bead
@@ -64,10 +66,11 @@ async def read_demand(
     notices = read_notices(waits, messages, live, now)
     elsewhere = _elsewhere(city, foreign, answers)
     return Demand(
-        work=_known(work) | _by_session(elsewhere, city, sessions),
+        # What the embedded store knows holds beside any doubt about the rest (R9).
+        work=_by_session(elsewhere, city, sessions) | _known(work),
         waits=_known(notices.waking),
-        routed=_known(routed)
-        | {name: said for name, said in elsewhere.items() if _pool(city, name)},
+        routed={name: said for name, said in elsewhere.items() if _pool(city, name)}
+        | _known(routed),
         pool_checks=_checks(city, answers),
         pending_waits=notices.pending,
         notices=notices.told,
@@ -184,6 +187,12 @@ def _in_progress(
         for session_id in by_word.get(word) or by_word.get(session_name(word), ()):
             found[session_id] = (*found.get(session_id, ()), bead.id)
     return found
+
+
+def foreign_demand(city: City) -> str:
+    """Why this city's work is kept where we cannot read it, as its folder looks now, or ""."""
+    has_folder = (Path(city.path) / ".beads").is_dir()
+    return foreign_store(city, has_beads_folder=has_folder, environment=os.environ)
 
 
 def foreign_store(city: City, *, has_beads_folder: bool, environment: Mapping[str, str]) -> str:

@@ -27,6 +27,7 @@ class Ports:
     store refused a write, and True again with the next one that succeeds (R75). `records` is what
     is on disk, for readers that must not wait. `notes` hands
     over facts about hosts to be stored. `answers` is what commands of the config said.
+    `find_foreign` looks again why work is kept elsewhere.
     """
 
     store: Store
@@ -40,6 +41,7 @@ class Ports:
     records: dict[str, Session] = field(default_factory=dict)
     notes: Callable[[], Mapping[str, str]] = dict
     answers: Answers | None = None
+    find_foreign: Callable[[City], str] | None = None
 
     def written(self, applied: Applied) -> None:
         """Keep `records` ({session id: current record}) equal to what was just written."""

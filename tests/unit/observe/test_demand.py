@@ -175,3 +175,9 @@ class TestElsewhere:
         environment = {"GC_BEADS": variable} if variable else {}
         said = foreign_store(city, has_beads_folder=folder, environment=environment)
         assert bool(said) is foreign
+
+    async def test_work_of_our_own_store_wakes_beside_the_doubt(self) -> None:
+        """What is known to be wanted still holds when the rest is unclear (R9)."""
+        found = await demand(task(assignee="mayor"), foreign="work is in .beads/")
+        assert found.work[MAYOR.id] == Known(("t-1",))
+        assert found.work[SLOT.id] == Unclear("work is in .beads/")

@@ -1,6 +1,6 @@
 """Who needs a session, read from the bare records: shares nothing with the rules under test.
 
-Only what tests bring about is understood: work by assignee, waits by state or due time, requests
+Only what tests bring about is understood: work by assignee, waits and messages, requests
 and pins by expiry, suspension, and dependents at every level.
 
 Source: DESIGN §5 (R18, R19, R27); X2 of the reliability targets
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from gascity.beads.bead import SESSION, TASK, WAIT, Bead
+from gascity.beads.bead import MESSAGE, SESSION, TASK, WAIT, Bead
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,9 @@ class Records:
             if other.type == WAIT and other.metadata.get("session_id") == bead.id:
                 due = other.metadata.get("due_at")
                 if other.metadata.get("state") == "ready" or (due and _time(due) <= self.now):
+                    found.add("wait")
+            if other.type == MESSAGE and other.metadata.get("session_id") == bead.id:
+                if other.metadata.get("mode") == "wake":
                     found.add("wait")
         return frozenset(found)
 

@@ -13,8 +13,9 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from gascity.act.save import Change, change
-from gascity.beads.bead import Bead
+from gascity.beads.bead import IN_PROGRESS, Bead
 from gascity.beads.memory import MemoryStore
+from gascity.beads.notices import Mode, new_message
 from gascity.beads.record import session_of
 from gascity.beads.store import Batch, NewBead, Query, Update
 from gascity.beads.work import new_task, new_wait
@@ -77,10 +78,26 @@ class People:
         """Assign work to a session; the id of the task."""
         return self._write(new_task(title, assignee=name))
 
-    def remind(self, name: str, *, in_s: float = 0.0) -> str:
+    def remind(self, name: str, *, in_s: float = 0.0, note: str = "") -> str:
         """A wait of the session that is met in so many seconds; its id."""
         until = self.clock.now() + timedelta(seconds=in_s)
-        return self._write(new_wait(self.session(name), until=until))
+        return self._write(new_wait(self.session(name), until=until, note=note))
+
+    def await_beads(
+        self, name: str, *bead_ids: str, note: str = "", expires_s: float | None = None
+    ) -> str:
+        """A wait of the session for beads to be closed; its id."""
+        expires = None if expires_s is None else self.clock.now() + timedelta(seconds=expires_s)
+        session = self.session(name)
+        return self._write(new_wait(session, bead_ids=bead_ids, note=note, expires_at=expires))
+
+    def tell(self, name: str, text: str, *, mode: Mode = Mode.WAKE) -> str:
+        """`gc session nudge --wake` or `--queue`; the id of the message."""
+        return self._write(new_message(self.session(name), text, mode=mode))
+
+    def take(self, name: str, bead_id: str) -> None:
+        """The session claims a task."""
+        self._apply(Batch(updates=(Update(id=bead_id, status=IN_PROGRESS, assignee=name),)))
 
     def finish(self, bead_id: str) -> None:
         """The task is done, the wait is over."""

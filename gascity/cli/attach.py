@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from contextlib import suppress
 
@@ -57,7 +58,12 @@ def run(args: argparse.Namespace) -> int:
     if not final.get("argv"):
         what = str(final.get("outcome") or "the controller named no way in")
         raise Failure(f"{args.session}: {what}", f"see `gc why {args.session}`")
-    enter([str(word) for word in final["argv"]], args)
+    argv = [str(word) for word in final["argv"]]
+    if not sys.stdin.isatty():
+        # No attachment will be seen that could end the intent, so it ends here (ATT-04).
+        _cancel(city, args.session, str(final.get("holder") or holder))
+        note(args, f"there is no terminal here; in one, run: {shlex.join(argv)}")
+    enter(argv, args)
 
 
 def _wait(

@@ -46,6 +46,19 @@ def terminal(monkeypatch: pytest.MonkeyPatch, answer: str | None) -> None:
     monkeypatch.setattr("builtins.input", lambda prompt="": answer)
 
 
+def test_without_a_terminal_the_intent_ends_before_the_hand_over(
+    controller: Any, gc: Gc, entered: list[Entered]
+) -> None:
+    """Nobody will be seen to attach, so no intent is left to keep the session up (ATT-04)."""
+    controller.gives("attach", {"ready": True, "argv": ARGV, "holder": "h-1"})
+    controller.gives("attach_cancel", {"outcome": "canceled"})
+    ran = gc("attach", "mayor")
+    assert entered[0].argv == ARGV
+    assert "no terminal here" in ran.err
+    assert controller.asked[-1]["op"] == "attach_cancel"
+    assert controller.asked[-1]["holder"] == "h-1"
+
+
 def test_an_awake_session_is_entered_at_once(
     controller: Any, gc: Gc, entered: list[Entered]
 ) -> None:

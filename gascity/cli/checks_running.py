@@ -89,6 +89,21 @@ def controller(city: Path) -> Iterator[Finding]:
         if warning in told or warning.endswith(NOTHING_WAKES):
             continue  # other checks say that
         yield Finding(check="controller", severity=WARNING, what=str(warning), fix="see gc why")
+    for doubt in _doubts(status):
+        yield Finding(
+            check="runtime",
+            severity=ERROR,
+            what=f"the controller cannot tell what runs: {doubt}",
+            why="what cannot be seen is neither put to sleep nor started again",
+            fix="follow what it says; it goes on by itself once there is an answer",
+        )
+
+
+def _doubts(status: dict[str, Any]) -> list[str]:
+    """Why sessions are `runtime_unknown`, each reason once (R10)."""
+    told = (note for one in status["sessions"] for note in one.get("blocker_details") or ())
+    details = [str(note["detail"]) for note in told if note["name"] == "runtime_unknown"]
+    return list(dict.fromkeys(details))
 
 
 def foreign_sessions(city: Path) -> Iterator[Finding]:

@@ -102,6 +102,18 @@ def test_a_stale_socket_is_told(city: Path, gc: Gc) -> None:
     assert whats(ran, "controller") == ["a control socket is there, but no controller is"]
 
 
+def test_doubt_about_the_runtime_is_told_once(controller: Any, gc: Gc) -> None:
+    """A lost tmux server is named with its remedy, however many sessions it hides (R10)."""
+    remedy = "tmux server 7 still runs but its socket is gone; `kill -USR1 7` makes it again"
+    unseen = {"blocker_details": [{"name": "runtime_unknown", "detail": remedy}]}
+    sessions = [SLEEPER | {"state": "awake"} | unseen, {**SLEEPER, "name": "v"} | unseen]
+    controller.gives("status", {"status": {"sessions": sessions, "warnings": []}})
+    controller.gives("beads", {"beads": []})
+    ran = gc("doctor", "--json")
+    assert ran.code == 1
+    assert whats(ran, "runtime") == [f"the controller cannot tell what runs: {remedy}"]
+
+
 def test_foreign_work_is_told(city: Path, gc: Gc) -> None:
     """Work that cannot be read keeps everybody awake; saying that it is ours ends it (R61)."""
     (city / ".beads").mkdir()

@@ -54,9 +54,9 @@ class Records:
                 due = other.metadata.get("due_at")
                 if other.metadata.get("state") == "ready" or (due and _time(due) <= self.now):
                     found.add("wait")
-            if other.type == MESSAGE and other.metadata.get("session_id") == bead.id:
-                if other.metadata.get("mode") == "wake":
-                    found.add("wait")
+            wakes = other.type == MESSAGE and other.metadata.get("mode") == "wake"
+            if wakes and other.metadata.get("session_id") == bead.id:
+                found.add("wait")
         return frozenset(found)
 
     def needs(self, name: str) -> frozenset[str]:

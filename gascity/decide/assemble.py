@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
 
-from gascity.decide.case import Case, Settled
+from gascity.decide.case import Case, Settled, drop_intent
 from gascity.decide.deliver import TRY_AGAIN, close_notices, deliver
 from gascity.decide.exits import restart_backoff
 from gascity.decide.explain import (
@@ -46,7 +46,7 @@ from gascity.model.plan import (
     Stop,
 )
 from gascity.model.roster import slot_place
-from gascity.model.session import Session
+from gascity.model.session import Session, SleepIntent, State
 from gascity.model.world import DrainPhase, Sighting, Truth, World
 
 
@@ -236,11 +236,28 @@ def _noted(
     if entry.session.id in world.memory.walks or entry.session.foreign_state:
         return before, ()
     noted = note(before, entry.settled.session, decision, now=world.now)
-    if not entry.settled.events:
+    settled = (*_undone(entry, before, decision, world), *entry.settled.events)
+    if not settled:
         return noted.session, noted.events
     shared = payload(decision, now=world.now)
-    told = (replace(e, payload={**shared, **e.payload}) for e in entry.settled.events)
+    told = (replace(e, payload={**shared, **e.payload}) for e in settled)
     return noted.session, (*told, *noted.events)
+
+
+def _undone(entry: Entry, before: Session, decision: Decision, world: World) -> tuple[Event, ...]:
+    """A drain whose confirmed stop somebody undid ends as aborted, not mute (EVT-03, R30)."""
+    confirmed = before.sleep_intent is SleepIntent.CONFIRMED and before.state is State.AWAKE
+    if not confirmed or entry.session.sleep_intent is not SleepIntent.NONE:
+        return ()
+    case = Case(
+        session=before,
+        seen=world.sighting(before.id),
+        world=world,
+        row=entry.row,
+        structural=None,
+        judged=entry.judged,
+    )
+    return drop_intent(case, *(decision.blocker_names or ("keep_warm",)))[1]
 
 
 def _creations(

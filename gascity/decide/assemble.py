@@ -24,7 +24,7 @@ from gascity.decide.explain import (
 from gascity.decide.idle import sleep_is_asked
 from gascity.decide.judge import Judged, judge
 from gascity.decide.orphans import orphan_decision
-from gascity.decide.pools import PoolPlan, plan_pool
+from gascity.decide.pools import PoolPlan, plan_pool, trims_last
 from gascity.decide.probing import Entry, admit_drains
 from gascity.decide.recovery import Row, recover
 from gascity.decide.release import release
@@ -126,7 +126,7 @@ def assemble(
     actions.extend(_creations(world, places, wakes, pools))
     actions.extend(close_notices(world))
     return Plan(
-        actions=tuple(actions),
+        actions=trims_last(actions, trimmed, world),
         decisions=decisions,
         changes=changes,
         events=tuple(events),

@@ -1,4 +1,4 @@
-"""Stage 1: clear idle-sleep markers that no longer mean anything, and keep the detach clock.
+"""Stage 1: clear stale idle-sleep markers, keep the detach clock, spread doubt upstream.
 
 Owns idle-prefixed markers and expired intents, nothing else (NORM-12, NORM-13).
 
@@ -10,20 +10,24 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from gascity.decide.doubt import spread_doubt
 from gascity.model.reading import Known
 from gascity.model.session import Session, SleepIntent, SleepReason, State
 from gascity.model.world import Sighting, Truth, World
 
 
 def normalize(world: World) -> World:
-    """The same world with every session's own markers cleaned; unchanged records stay identical."""
+    """The same world with every session's own markers cleaned; unchanged records stay identical.
+
+    What cannot be read of a dependent is in doubt upstream as well (R9).
+    """
     sessions = {
         session_id: session
         if session.foreign_state or session_id in world.memory.walks
         else normalize_session(session, world.sighting(session_id), now=world.now)
         for session_id, session in world.sessions.items()
     }
-    return replace(world, sessions=sessions)
+    return spread_doubt(replace(world, sessions=sessions))
 
 
 def normalize_session(session: Session, seen: Sighting, *, now: datetime) -> Session:

@@ -6,12 +6,13 @@ Source: DESIGN §9 (POOL-01..27, R20..R22, R60)
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice
 
 from gascity.decide.wake import Wakes, held_reason
 from gascity.model.city import Agent, Pool
-from gascity.model.plan import Cause, HardWake, PoolState
+from gascity.model.plan import Action, Cause, HardWake, PoolState
 from gascity.model.reading import Known, Unclear
 from gascity.model.roster import is_suspended
 from gascity.model.session import Session, State
@@ -198,6 +199,19 @@ def _check(agent: Agent, slots: Sequence[Slot], world: World, beads: Sequence[st
         return max(0, reading.value) if isinstance(reading, Known) else None
     working = sum(slot.is_held_by_need for slot in slots)
     return max(agent.pool.min, len(beads) + working)
+
+
+def trims_last(
+    actions: Sequence[Action], trimmed: AbstractSet[str], world: World
+) -> tuple[Action, ...]:
+    """The same actions, trims last and the highest slot first of them (POOL-07, POOL-11)."""
+
+    def slot(action: Action) -> int:
+        return world.sessions[getattr(action, "session_id", "")].slot or 0
+
+    trims = [one for one in actions if getattr(one, "session_id", "") in trimmed]
+    others = [one for one in actions if getattr(one, "session_id", "") not in trimmed]
+    return (*others, *sorted(trims, key=slot, reverse=True))
 
 
 def causes_of(session: Session, world: World, wakes: Wakes) -> tuple[HardWake, ...]:

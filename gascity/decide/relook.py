@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from gascity.decide.doubt import spread_doubt
 from gascity.decide.drain import STOP_ASKED, Phase, Verdict
 from gascity.decide.idle import demand_doubt, doubt_blockers
 from gascity.decide.judge import Judged, judge
@@ -68,6 +69,7 @@ def relook(
     session = world.sessions.get(session_id)
     if session is None:
         return GONE
+    world = spread_doubt(world)
     truth = world.sighting(session_id).truth
     taken = structural(session)
     if taken or session.generation != context.generation:

@@ -48,7 +48,9 @@ def needed_templates(
                 carried.setdefault(dependency, {}).update(below)
                 dependents.setdefault(dependency, {})[template] = None
     return {
-        template: Need(dependents=tuple(dependents[template]), roots=tuple(carried[template]))
+        template: Need(
+            dependents=tuple(sorted(dependents[template])), roots=tuple(sorted(carried[template]))
+        )
         for template in carried
     }
 

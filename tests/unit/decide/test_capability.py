@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gascity.decide import capability
 from gascity.decide.capability import CLASS, resolve_capability, unclear_reading
 from gascity.model.plan import Capability, CapabilityClass, ProbeHealth
 from gascity.model.reading import Known, Reading, Unclear, Unsupported
@@ -230,3 +233,18 @@ def test_a_disabled_worker_never_sleeps() -> None:
         a_world(a_city(headless()), awake("worker"), support=BLIND), "worker"
     )
     assert (decision.policy.adjustment, action) == ("capability-disabled", None)
+
+
+def test_probe_health_has_two_words() -> None:
+    """`healthy` or `failed_closed` (CAP-03, META-08)."""
+    assert [str(one) for one in ProbeHealth] == ["healthy", "failed_closed"]
+
+
+def test_evidence_is_judged_in_one_place() -> None:
+    """No other module of the decision makes a capability out of readings (CAP-04, CAP-05)."""
+    folder = Path(capability.__file__).parent
+    makers = {
+        path.stem for path in folder.glob("*.py") if re.search(r"\bCapability\(", path.read_text())
+    }
+    # `orphans` states that a session the config does not name has none.
+    assert makers == {"capability", "orphans"}

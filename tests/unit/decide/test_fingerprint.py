@@ -14,8 +14,18 @@ from gascity.decide.fingerprint import Fingerprint, changed_inputs, fingerprint,
 from gascity.model.city import Pool, SessionClass, Source, WakeMode
 from gascity.model.duration import OFF, Duration, seconds
 from gascity.model.plan import CapabilityClass, Policy
+from gascity.model.reading import Unclear
 from gascity.model.roster import Place
-from gascity.testing.builders import a_city, a_world, agent, cold, decided, headless
+from gascity.testing.builders import (
+    a_city,
+    a_world,
+    agent,
+    awake,
+    cold,
+    decided,
+    headless,
+    running,
+)
 
 BASE = Place(name="mayor", template="mayor", agent=agent(depends_on=("db",)))
 POLICY = Policy(
@@ -138,3 +148,12 @@ def test_an_unrelated_edit_wakes_nobody() -> None:
     world = a_world(a_city(agent()), cold())
     edited = replace(world, city=a_city(agent(start_command="new"), headless()))
     assert decided(edited)[1] is None
+
+
+def test_a_bad_look_is_no_part_of_it() -> None:
+    """Capability enters through its class alone, not through probe health (FP-04, CAP-06)."""
+    good = a_world(a_city(agent()), awake())
+    bad = replace(good, sightings={"gc-mayor": running(attached=Unclear("?"))})
+    one, two = decided(good)[0], decided(bad)[0]
+    assert one.capability.probe_health != two.capability.probe_health
+    assert one.fingerprint == two.fingerprint

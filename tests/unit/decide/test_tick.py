@@ -396,3 +396,44 @@ def test_every_decision_is_explained() -> None:
     plan = decide(world)
     assert set(plan.decisions) == set(world.sessions)
     assert all(one.verdict and one.row and one.state for one in plan.decisions.values())
+
+
+def test_taking_the_policy_away_brings_everybody_back_after_one_patrol() -> None:
+    """Removed [session_sleep]: always warm again, by a changed fingerprint (ROLL-16, WAKE-21)."""
+    world = a_world(a_city(agent()), cold())
+    plan = decide(replace(world, city=a_city(agent(), session_sleep={})))
+    assert plan.actions == (Start(session_id="gc-mayor", why=("config",)),)
+
+
+def test_min_is_a_realized_slot_only_where_sleep_is_on() -> None:
+    """With a policy the floor may be cold, without one it is warm (ROLL-05, POOL-15)."""
+    cold_floor = a_world(a_city(pooled(min=1)), cold("worker-1"))
+    assert decide(cold_floor).actions == ()
+    warm = a_city(pooled(min=1), session_sleep={})
+    assert len(decide(replace(cold_floor, city=warm)).actions) == 1
+
+
+def test_timed_only_people_sleep_only_if_they_say_so() -> None:
+    """Inherited is off; an own value still needs the contract (ROLL-09, VAL-05, VAL-06)."""
+    known = replace(TIMED, attachment_signal=True, pending_signal=True)
+    inherited = a_world(a_city(agent()), awake(), support=known)
+    assert decided(inherited)[1] is None
+    own = a_city(agent(sleep_after_idle=seconds(60)))
+    assert decided(a_world(own, awake(), support=known))[1] is not None
+    assert decided(a_world(own, awake(), support=TIMED))[1] is None
+
+
+def test_the_two_knobs_do_two_things() -> None:
+    """One restarts, one drains to asleep; each is itself (COEX-07, COEX-08, ROLL-12, CFG-11)."""
+    timeout = a_city(agent(idle_timeout=length("5m")), session_sleep={})
+    sleep = a_city(agent(sleep_after_idle=length("5m")), session_sleep={})
+    one = decided(a_world(timeout, awake()))
+    two = decided(a_world(sleep, awake()))
+    assert (type(one[1]), type(two[1])) == (Stop, Drain)
+
+
+def test_what_comes_and_goes_between_two_looks_is_not_seen() -> None:
+    """Only the look counts: the same picture again emits nothing (EVT-12)."""
+    world = a_world(a_city(agent()), awake(), seen=running(idle_s=1))
+    world = replace(world, sessions={**world.sessions, **decide(world).changes})
+    assert decide(world).events == ()

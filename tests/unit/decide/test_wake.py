@@ -89,7 +89,7 @@ def test_every_cause_wakes_a_cold_session_and_is_named(cause: Cause) -> None:
 
 
 def test_no_cause_is_without_a_row() -> None:
-    """A cause added to the model without a row here fails (F02)."""
+    """A cause added to the model without a row here fails (F02, WAKE-01, WAKE-02, WAKE-03)."""
     assert set(ON_A_SLEEPER) == set(Cause)
 
 
@@ -109,7 +109,7 @@ def test_without_a_cause_the_same_session_stays_cold() -> None:
 
 @pytest.mark.parametrize("cause", Cause)
 def test_every_cause_cancels_an_announced_drain(cause: Cause) -> None:
-    """Exactly the hard causes abort it, each named (DRAIN-08, REC-03, EVT-03)."""
+    """Exactly the hard causes abort it, each named (DRAIN-08, REC-03, EVT-03, META-13, META-14)."""
     base = ON_A_SLEEPER[cause]()
     was = base.sessions["gc-mayor"]
     drained = draining(
@@ -349,3 +349,24 @@ def test_wake_is_read_only() -> None:
     assert hard_wakes(world) == hard_wakes(world)
     assert stopped() == world.sighting("gc-mayor")
     assert unseen().truth == "unknown"
+
+
+def test_idle_sleep_adds_no_state_of_its_own() -> None:
+    """`asleep` with the reason `idle` is all there is (WAKE-26, META-16, META-19)."""
+    assert {str(state) for state in State} == {
+        "creating", "awake", "asleep", "suspended", "quarantined",
+    }  # fmt: skip
+    assert cold().is_cold
+    assert not asleep(SleepReason.IDLE_TIMEOUT).is_cold
+
+
+def test_an_intent_alone_never_changes_what_it_is() -> None:
+    """The marker speaks of a stop path, not of the lifecycle (META-20, WAKE-13)."""
+    decision, _ = decided(a_world(CITY, draining(), seen=running()))
+    assert (decision.suppressed, record_state(draining())) == (False, State.AWAKE)
+
+
+def record_state(session: Any) -> State:
+    """The lifecycle state on a record."""
+    state: State = session.state
+    return state

@@ -62,7 +62,7 @@ def visits(city: RealCity) -> Iterator[dict[str, list[Terminal]]]:
         assert wait_until(lambda name=name: "❯" in city.screen(name)), shown
     city.type("draft", "half a thought", enter=False)
     # Helpers come up with their agent; what starts later is work.
-    wait_until(lambda: _age_s(city, "child") > 3.5, timeout_s=15)
+    wait_until(lambda: min(_age_s(city, one) for one in ("child", "ghost")) > 3.5, timeout_s=15)
     city.type("child", "background 600")
     city.type("ghost", "setsid 600")
     wait_until(lambda: sorted(city.clients()) == ["one", "two", "two", WATCHED])

@@ -37,7 +37,7 @@ def city() -> Iterator[RealCity]:
 def test_a_pin_blocks_sleep_until_it_expires(city: RealCity) -> None:
     """While pinned it stays; soon after the pin ends it sleeps (R18, R78, R80)."""
     city.wait_state("pinned", "awake")
-    ran = city.gc("pin", "pinned", "--for", "5s", "--reason", "demo", "--json")
+    ran = city.gc("pin", "pinned", "--for", "4s", "--reason", "demo", "--json")
     expires_at = (
         ran.json["expires_at"] if "expires_at" in ran.json else ran.json["pin"]["expires_at"]
     )

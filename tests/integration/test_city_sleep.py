@@ -25,6 +25,7 @@ pytestmark = needs_tmux
 WINDOW_S = 1.0
 PROBE_S = 1.0
 NAMES = ("timed", "stubborn", "visited", "called", "changed")
+GRACE = 'shutdown_timeout = "1s"'
 STORIES = ("session.draining", "session.stopped", "session.woke", "session.crashed")
 
 
@@ -32,7 +33,7 @@ def sleepers(*, comment: str = "", changed: str = "1s") -> str:
     """Interactive stand-ins that may sleep after a second; `changed` has a window of its own."""
     agents = [agent(name) for name in NAMES[:-1]]
     agents.append(agent(NAMES[-1], sleep_after_idle=changed))
-    return f"# {comment}\n" + city_toml(*agents, sleep={"interactive_resume": "1s"})
+    return f"# {comment}\n" + city_toml(*agents, sleep={"interactive_resume": "1s"}, daemon=GRACE)
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +127,7 @@ def test_a_restart_keeps_it_cold(city: RealCity) -> None:
 def test_config_alone_never_wakes(city: RealCity) -> None:
     """A config that means the same, read again over and over, wakes nobody (WAKE-06, L4)."""
     seen = city.seq()
-    for n in range(5):
+    for n in range(3):
         city.configure(sleepers(comment=str(n)))
         assert client.word(str(city.path), "reload") == "ok"
         city.patrol(10)

@@ -18,17 +18,23 @@ ENDINGS = ("session.stopped", "session.crashed", "session.draining", "session.re
 ANSWER_S = 0.5  # generous: it never waits for the host
 
 
-@pytest.fixture
-def city() -> Iterator[RealCity]:
-    """One session that is asleep, one whose window closes while its host is in trouble."""
+@pytest.fixture(scope="module")
+def troubled() -> Iterator[RealCity]:
+    """One city for all the trouble of this file."""
     toml = city_toml(
-        agent("cold", sleep_after_idle="1s"), agent("up", sleep_after_idle="6s"), agent("warm")
+        agent("cold", sleep_after_idle="1s"), agent("up", sleep_after_idle="3s"), agent("warm")
     )
     with running_city(toml) as one:
-        one.wait_up("up")
-        one.wait_up("warm")
-        one.wait_cold("cold")
         yield one
+
+
+@pytest.fixture
+def city(troubled: RealCity) -> RealCity:
+    """One session that is asleep, one whose window closes while its host is in trouble."""
+    troubled.wait_cold("cold")
+    assert troubled.gc("wake", "up").code == 0
+    troubled.wait_up("warm")
+    return troubled
 
 
 def wait_unknown(city: RealCity) -> None:
@@ -46,7 +52,7 @@ def test_a_server_that_hangs_holds_everything_as_it_is(city: RealCity) -> None:
     os.kill(server, signal.SIGSTOP)
     try:
         wait_unknown(city)
-        slowest, until = 0.0, time.monotonic() + 7.0
+        slowest, until = 0.0, time.monotonic() + 4.0
         while time.monotonic() < until:  # longer than the window of `up`
             began = time.monotonic()
             states = {name: one["state"] for name, one in city.sessions().items()}
@@ -61,7 +67,7 @@ def test_a_server_that_hangs_holds_everything_as_it_is(city: RealCity) -> None:
     city.wait_event("session.woke", "cold", after=seen)
     city.wait_cold("up")
     assert city.session("warm")["state"] == "awake"
-    assert city.events("session.crashed") == []
+    assert city.events("session.crashed", after=seen) == []
 
 
 def test_a_lost_socket_is_doubt_until_it_is_back(city: RealCity) -> None:

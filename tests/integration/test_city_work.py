@@ -8,7 +8,7 @@ from tests.polling import wait_until
 pytestmark = needs_tmux
 
 TOML = city_toml(
-    agent("worker", "--works", "--poll", "0.3", "--job", "2", attach=False),
+    agent("worker", "--works", "--poll", "0.3", "--job", "1", attach=False),
     agent("idler", attach=False),
     sleep={"noninteractive": "0s"},
 )

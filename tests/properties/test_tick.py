@@ -25,7 +25,7 @@ from gascity.model.plan import (
     Stop,
 )
 from gascity.model.reading import Unclear
-from gascity.model.session import State, StopReason
+from gascity.model.session import StopReason
 from gascity.model.world import Truth, World
 from gascity.testing.settling import applied, settle
 from gascity.testing.strategies import worlds
@@ -133,7 +133,6 @@ def test_the_suspended_and_held_are_never_started(world: World) -> None:
     for one in of(plan, Start):
         after = plan.changes.get(one, world.sessions[one])
         assert not held_reason(after, world)
-        assert after.state is not State.QUARANTINED
         assert world.sighting(one).truth is Truth.STOPPED
 
 

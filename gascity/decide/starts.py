@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from gascity.decide.wake import held_reason
 from gascity.model.plan import Cause, Start
 from gascity.model.session import Session
 from gascity.model.world import Truth, World
+
+BUDGET_SPAN: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +35,7 @@ def plan_starts(wanted: Sequence[Start], world: World, order: Mapping[str, int])
         order: {template: rank}, dependencies before dependents.
 
     Guarantees:
+        At most `max_wakes_per_tick` in a tick, and in a second but for attach and operator wakes.
         Attach and operator wakes go before all others; among equals the one that waited longest;
         a dependent waits until a session of each dependency that is wanted too is ready.
     """
@@ -49,13 +53,35 @@ def plan_starts(wanted: Sequence[Start], world: World, order: Mapping[str, int])
         else:
             ready.append(start)
     ready.sort(key=lambda start: _rank(start, world, order))
-    running = sum(walk.kind == "start" for walk in world.memory.walks.values())
-    settings = world.city.daemon
-    room = max(0, min(settings.max_wakes_per_tick, settings.max_concurrent_starts - running))
-    for position, start in enumerate(ready[room:], start=1):
+    now = _within_budget(ready, world) if ready else ()
+    begun = {start.session_id for start in now}
+    left = [start for start in ready if start.session_id not in begun]
+    for position, start in enumerate(left, start=1):
         waiting[start.session_id] = f"queued for a start, number {position}"
         queued.add(start.session_id)
-    return StartPlan(now=tuple(ready[:room]), waiting=waiting, queued=frozenset(queued))
+    return StartPlan(now=now, waiting=waiting, queued=frozenset(queued))
+
+
+def _within_budget(ready: Sequence[Start], world: World) -> tuple[Start, ...]:
+    """As many as may begin now, in order.
+
+    A start that ends brings the next patrol at once, so the budget of a tick is also that of a
+    second: else forty sleepers would be up in one burst of ticks. A person waits for no second.
+    """
+    settings = world.city.daemon
+    walks = world.memory.walks
+    running = sum(walk.kind == "start" for walk in walks.values())
+    room = max(0, min(settings.max_wakes_per_tick, settings.max_concurrent_starts - running))
+    begun = {
+        one for one, walk in walks.items() if walk.kind == "start" and _is_recent(walk.since, world)
+    }
+    begun |= {one.id for one in world.sessions.values() if _is_recent(one.woke_at, world)}
+    asked = sum(Cause.OPERATOR in start.why for start in ready)
+    return tuple(ready[: min(room, max(asked, settings.max_wakes_per_tick - len(begun)))])
+
+
+def _is_recent(at: datetime | None, world: World) -> bool:
+    return at is not None and timedelta(0) <= world.now - at < BUDGET_SPAN
 
 
 def _rank(start: Start, world: World, order: Mapping[str, int]) -> tuple[bool, datetime, int, str]:

@@ -73,6 +73,10 @@ class DemandCity(FakeCity):
         """What the pool's check says from now on."""
         self.said.counts[pool] = Known(said) if isinstance(said, int) else said
 
+    def finds(self, agent: str, *, work: bool) -> None:
+        """What the agent's work query says from now on."""
+        self.said.work[agent] = Known(work)
+
     def settle(self, ticks: int = 8) -> None:
         """Enough patrols, a second apart, for everything under way to end."""
         for _ in range(ticks):

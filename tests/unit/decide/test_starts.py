@@ -14,6 +14,7 @@ from gascity.testing.builders import (
     a_world,
     agent,
     ago,
+    awake,
     cold,
     decision_of,
     headless,
@@ -95,3 +96,22 @@ def test_ten_sleepers_with_work_are_all_served_within_four_ticks() -> None:
         served += now
         waiting = [name for name in waiting if name not in now]
     assert sorted(served) == sorted(names)
+
+
+def test_the_budget_is_that_of_a_second_too() -> None:
+    """A tick right after another starts only what the second still allows (R24, F45)."""
+    just = [awake(name, woke_at=ago(0.5)) for name in NAMES[:2]]
+    rest = [cold(name) for name in NAMES[2:]]
+    work = dict.fromkeys(NAMES, "w")
+    assert started(a_world(CITY, *just, *rest, work=work)) == ["gc-s2"]
+    earlier = [awake(name, woke_at=ago(1)) for name in NAMES[:2]]
+    assert len(started(a_world(CITY, *earlier, *rest, work=work))) == 3
+
+
+def test_a_person_waits_for_no_second() -> None:
+    """An operator wake begins at once, whatever began just now (R24, R25)."""
+    just = [awake(name, woke_at=ago(0.5)) for name in NAMES[:3]]
+    rest = [cold(name) for name in NAMES[3:7]]
+    asked = cold("s7", wake_request=a_note())
+    world = a_world(CITY, *just, *rest, asked, work=dict.fromkeys(NAMES[:7], "w"))
+    assert started(world) == ["gc-s7"]

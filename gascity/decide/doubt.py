@@ -42,7 +42,7 @@ def _doubts(world: World) -> dict[str, str]:
     for template, reading in world.demand.routed.items():
         if isinstance(reading, Unclear) and template in agents and agents[template].depends_on:
             found[template] = f"{template}: {reading.why}"
-    for session in world.sessions.values():
+    for session in sorted(world.sessions.values(), key=lambda one: one.name):
         agent = agents.get(session.template)
         if agent is None or not agent.depends_on or session.template in found:
             continue
@@ -68,7 +68,7 @@ def _doubt_of(session: Session, world: World) -> str:
 
 def _upstream(world: World, doubts: dict[str, str]) -> dict[str, str]:
     """{template: whose doubt reaches it} of every transitive dependency of these templates."""
-    edges = upstream_edges(doubts, world.city.agents)
+    edges = upstream_edges(sorted(doubts), world.city.agents)
     found: dict[str, str] = {}
     for template in dependents_first(edges):
         why = found.get(template) or doubts.get(template)

@@ -238,7 +238,7 @@ async def _task(desk: Desk, bead_id: str) -> Bead:
     """A bead that people may change; session records are the controller's."""
     found = await _get(desk, bead_id)
     if found.type != TASK:
-        raise Refused(f"{bead_id} is a {found.type} record", "use the commands for sessions")
+        raise Refused(f"{bead_id} is a {found.type} record", "see gc wait, and gc session")
     return found
 
 

@@ -157,3 +157,28 @@ def test_a_killed_one_leaves_a_lease_that_ends_by_itself(controller: StandIn, ci
     process.communicate(timeout=20)
     assert [one["op"] for one in controller.asked] == ["pin"]
     assert controller.asked[0]["for_s"] <= 600
+
+
+# As on a platform where signals cannot be waited for.
+ELSEWHERE = (
+    "import signal, sys; del signal.sigtimedwait;"
+    "from gascity.cli.main import main; sys.exit(main(sys.argv[1:]))"
+)
+
+
+def test_where_signals_cannot_be_waited_for_it_works_too(controller: StandIn, city: Path) -> None:
+    """R77: the named fallback: exit code and signals are the command's own there as well."""
+    command = "trap 'exit 9' TERM; echo ready; while :; do sleep 0.1; done"
+    process = subprocess.Popen(
+        [*python(ELSEWHERE), "busy", "--session", "mayor", "--", "sh", "-c", command],
+        env=environment(city),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.terminate()
+    process.communicate(timeout=20)
+    assert process.returncode == 9
+    assert controller.asked[-1]["op"] == "unpin"

@@ -17,7 +17,8 @@ from functools import cache
 from structlog.testing import capture_logs
 
 from gascity.act.save import Gone
-from gascity.beads.bead import TASK, WAIT
+from gascity.beads.bead import MESSAGE, TASK, WAIT
+from gascity.beads.notices import Mode
 from gascity.beads.store import Conflict, StoreUnavailable
 from gascity.model.city import City, NamedMode, NamedSession
 from gascity.model.duration import OFF, seconds
@@ -186,7 +187,7 @@ async def _patrol(city: FakeCity) -> None:
 
 def _finish_all(city: FakeCity) -> None:
     for bead in city.records().beads:
-        if bead.type in (TASK, WAIT):
+        if bead.type in (TASK, WAIT, MESSAGE):
             city.finish(bead.id)
 
 
@@ -197,6 +198,8 @@ def _hard(name: str, deed: Deed, vanish: Deed, *, lasts: bool = True) -> Arrival
 HARD = (
     _hard("work", lambda city: _ignore(city.give(DB)), _finish_all),
     _hard("a wait that is met", lambda city: _ignore(city.remind(DB)), _finish_all),
+    _hard("a wait with a note", lambda city: _ignore(city.remind(DB, note="look")), _finish_all),
+    _hard("a message that wakes", lambda city: _ignore(city.tell(DB, "hello")), _finish_all),
     _hard("somebody attaches", _attach, lambda city: city.attach(DB, 0), lasts=False),
     _hard("a question", _ask, lambda city: city.answer(DB), lasts=False),
     _hard("gc attach", lambda city: city.want_to_attach(DB), lambda city: city.withdraw(DB)),
@@ -244,6 +247,10 @@ STRUCTURAL = (
 )
 
 OTHER = (
+    Arrival(
+        name="a message that wakes nobody",
+        deed=lambda city: _ignore(city.tell(DB, "hello", mode=Mode.QUEUE)),
+    ),
     Arrival(name="nothing", deed=lambda _: None),
     Arrival(name="policy off", deed=_policy(OFF)),
     Arrival(name="another window", deed=_policy(seconds(60))),

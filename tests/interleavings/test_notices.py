@@ -11,7 +11,7 @@ import pytest
 
 from gascity.beads.bead import CLOSED, Bead
 from gascity.beads.notices import Mode
-from gascity.model.city import City, Pool
+from gascity.model.city import Pool
 from gascity.model.duration import seconds
 from gascity.model.events import Event
 from gascity.model.session import SleepReason, State
@@ -326,13 +326,6 @@ def test_a_lease_that_is_renewed_keeps_its_session_and_one_that_is_not_ends(city
     assert city.session("mayor").is_cold
 
 
-def pool(most: int = 3) -> City:
-    return a_city(
-        headless("worker", sleep_after_idle=seconds(0), pool=Pool(min=0, max=most)),
-        session_sleep={},
-    )
-
-
 def released(city: FakeCity) -> list[Event]:
     return city.events("bead.released")
 
@@ -447,3 +440,28 @@ def test_a_crash_around_a_release_releases_once() -> None:
             city.restart()
             city.tick(3)
             assert (when, bead(city, job).status, len(released(city))) == (when, "open", 1)
+
+
+def test_what_a_quarantined_slot_held_is_done_by_another() -> None:
+    """R20, R68: open again and routed to the pool, it wakes the next slot."""
+    worker = headless("worker", sleep_after_idle=seconds(0), pool=Pool(min=2, max=2))
+    with FakeCity(a_city(worker, session_sleep={})) as city:
+        city.tick(3)
+        job = city.give("worker")
+        city.tick()
+        assert city.runs("worker-1")
+        city.take("worker-1", job)
+        city.host.of("worker-1").ends_at_once = Exit(code=1)
+        city.exit("worker-1", 1)
+        for _ in range(12):
+            city.tick()
+            if city.session("worker-1").state is State.QUARANTINED:
+                break
+            city.clock.advance(70)
+        city.tick(2)
+        assert [one.subject for one in released(city)] == [job]
+        assert city.runs("worker-2")
+        city.take("worker-2", job)
+        city.finish(job)
+        city.tick(2)
+        assert (bead(city, job).status, city.session("worker-2").is_cold) == (CLOSED, True)

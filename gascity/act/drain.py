@@ -132,10 +132,14 @@ async def _save_pending(walk: DrainWalk) -> bool:
 
 
 async def _stop(walk: DrainWalk) -> bool:
-    """Ask the runtime to stop; the look after it, not this return, says whether it did (R28)."""
+    """Ask the runtime to stop; the look after it, not this return, says whether it did (R28).
+
+    Nothing is stopped that was written to since the last look: a wake that became durable in
+    between is seen by the next patrol, which begins at once (S1).
+    """
     _, session = await read(walk.ports, walk.session_id)
     runtime = walk.ports.runtime(session.runtime)
-    if runtime is None:
+    if runtime is None or _moved(walk):
         return False
     grace = walk.ports.city.daemon.shutdown_timeout.seconds
     try:
@@ -148,6 +152,16 @@ async def _stop(walk: DrainWalk) -> bool:
     if stopped.left:
         await _note_error(walk, f"stop: left running: {', '.join(map(str, stopped.left))}")
     return True
+
+
+def _moved(walk: DrainWalk) -> bool:
+    """Whether a record or demand that the last look was about was written since."""
+    world, ports = walk.world, walk.ports
+    if world is None:
+        return True
+    versions = {one.id: one.version for one in ports.records.values()}
+    moved = any(versions.get(one.id) != one.version for one in world.sessions.values())
+    return moved or ports.store.demand_revision != world.demand.revision
 
 
 async def _save_confirmed(walk: DrainWalk) -> bool:

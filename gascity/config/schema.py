@@ -223,6 +223,7 @@ class DaemonTable(Table):
     restart_window: Span | None = None
     shutdown_timeout: SpanOrZero | None = None
     probe_concurrency: int | None = Field(None, ge=1)
+    check_timeout: Span | None = None
     max_wakes_per_tick: int | None = Field(None, ge=1)
     max_concurrent_starts: int | None = Field(None, ge=1)
     max_concurrent_stops: int | None = Field(None, ge=1)

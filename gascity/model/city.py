@@ -170,6 +170,7 @@ class DaemonSettings:
     restart_window: Duration = Duration(3600 * 10**9, "1h")
     shutdown_timeout: Duration = seconds(5)
     probe_concurrency: int = 8
+    check_timeout: Duration = seconds(10)
     max_wakes_per_tick: int = 5
     max_concurrent_starts: int = 8
     max_concurrent_stops: int = 16

@@ -24,7 +24,6 @@ from gascity.observe.clock import Clock
 from gascity.observe.commands import Ran, run_command
 from gascity.observe.demand import NOT_ASKED
 
-DEADLINE_S: Final = 10.0
 NO_WORK: Final = re.compile(r"\s*(\[\s*\]|\{\s*\}|null)?\s*|.*No ready work found.*", re.DOTALL)
 
 
@@ -85,7 +84,7 @@ class Checks:
                 answer.command,
                 cwd=_directory(agent, city),
                 env=_environment(agent, city),
-                deadline_s=DEADLINE_S,
+                deadline_s=city.daemon.check_timeout.seconds,
             )
         before, answer.reading = answer.reading, _reading(ran)
         answer.running = False

@@ -21,6 +21,7 @@ import time
 import tty
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from gascity.testing.agent_options import DIALOGS, RULE, Options, options_from
@@ -196,9 +197,18 @@ class StandIn:
                 return
             bead = claim.stdout.split()[0]
             _write(f"\r\x1b[K● working on {claim.stdout.strip()}\n")
+            self.note("begin", bead)
             self.work(self.options.job_s)
+            self.note("end", bead)
             subprocess.run([*gc, "bead", "close", bead], capture_output=True, check=False)
             _write(f"● closed {bead}\n")
+
+    def note(self, what: str, bead: str) -> None:
+        """A line in the journal: `begin` or `end`, the job, who does it."""
+        if self.options.journal:
+            line = f"{what} {bead} {os.environ.get('GC_SESSION_NAME', '')}\n"
+            with Path(self.options.journal).open("a", encoding="utf-8") as journal:
+                journal.write(line)
 
 
 def _keys(timeout_s: float | None) -> str:

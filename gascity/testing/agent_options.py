@@ -47,6 +47,7 @@ class Options:
     works: bool = False  # claims work with `gc hook --claim` and closes it
     job_s: float = 1.0
     poll_s: float = 0.0  # how often it looks for work at the prompt; 0 never
+    journal: str = ""  # a file that gets a line at the begin and the end of each job
     ignores_term: bool = False
     repaints: bool = False
 
@@ -64,6 +65,7 @@ def options_from(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     parser.add_argument("--works", action="store_true", default=bool(given("WORKS")))
     parser.add_argument("--job", type=float, default=float(given("JOB_S", "1")))
     parser.add_argument("--poll", type=float, default=float(given("POLL_S", "0")))
+    parser.add_argument("--journal", default=given("JOURNAL"))
     parser.add_argument("--ignore-term", action="store_true", default=bool(given("IGNORE_TERM")))
     parser.add_argument("--repaint", action="store_true", default=bool(given("REPAINT")))
     found = parser.parse_args(argv)
@@ -74,6 +76,7 @@ def options_from(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         works=found.works,
         job_s=found.job,
         poll_s=found.poll,
+        journal=found.journal,
         ignores_term=found.ignore_term,
         repaints=found.repaint,
     )

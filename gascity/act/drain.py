@@ -159,8 +159,10 @@ def _moved(walk: DrainWalk) -> bool:
     world, ports = walk.world, walk.ports
     if world is None:
         return True
-    versions = {one.id: one.version for one in ports.records.values()}
-    moved = any(versions.get(one.id) != one.version for one in world.sessions.values())
+    moved = any(
+        (now_is := ports.records.get(one.id)) is None or now_is.version != one.version
+        for one in world.sessions.values()
+    )
     return moved or ports.store.demand_revision != world.demand.revision
 
 

@@ -60,7 +60,7 @@ async def wake(
     try:
         session = find(desk.snapshot(), said)
         if await _is_simply_awake(desk, session):
-            return _done("already awake", session)
+            return _done("already awake", await desk.change(session.id, _keep_warm_again))
         asked = await _ask(desk, session, by=by)
     except Refused as refusal:
         await _note_refusal(desk, said, refusal, by=by)
@@ -71,6 +71,13 @@ async def wake(
         held_back = _held_back(desk.snapshot(), asked)
         return {**_done("queued", asked), "state": "queued", "held_back": held_back}
     return await _wait(desk, asked, asked.wake_request, say=say, timeout_s=timeout_s)
+
+
+def _keep_warm_again(session: Session, now: datetime) -> tuple[Session, tuple[Event, ...]]:
+    """Whoever is told "awake" has a whole window from now on; without a policy nothing changes."""
+    if session.policy.effective in ("", "off"):
+        return session, ()
+    return replace(session, woke_at=now), ()
 
 
 async def _is_simply_awake(desk: Desk, session: Session) -> bool:

@@ -118,7 +118,7 @@ def _as_awake(case: Case) -> Settled:
     if is_starting(session, case.seen):
         return Settled(session=session, action=AwaitReady(session_id=session.id))
     if session.wake_request is not None:
-        session = replace(session, wake_request=None)
+        session = replace(session, wake_request=None, woke_at=case.world.now)
     return _restart_on_idle(case, session)
 
 

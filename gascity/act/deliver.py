@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
-from gascity.act.save import apply
+from gascity.act.save import NOTHING, Besides, apply
 from gascity.beads.bead import CLOSED, WAIT, Bead
 from gascity.beads.notices import Delivery, begin_delivery, delivery_of, end_delivery, text_of
-from gascity.beads.store import Batch, Conflict
-from gascity.beads.work import WaitState, settle_wait
+from gascity.beads.store import Batch, Conflict, Query
+from gascity.beads.work import WaitState, settle_wait, wait_state
 from gascity.decide.deliver import may_be_told, was_judged
 from gascity.model.events import Event, EventType
 from gascity.model.plan import CloseNotices
@@ -26,6 +26,7 @@ from gascity.observe.world import Lookout
 from gascity.runtimes.base import RuntimeUnreachable
 
 SETTLE_S: Final = 0.5  # between two lines: how long an agent may take to show what the first does
+ANSWER_S: Final = 2.0  # after the last: nobody is slept before it could begin to act on it
 
 
 async def deliver(session_id: str, bead_ids: Iterable[str], ports: Ports, lookout: Lookout) -> bool:
@@ -33,29 +34,34 @@ async def deliver(session_id: str, bead_ids: Iterable[str], ports: Ports, lookou
 
     Each is preceded by a fresh look: the line before it may have brought up a question.
     """
-    told = False
-    typed = False
+    told = typed = False
     for bead_id in bead_ids:
         notice = await ports.store.get(bead_id)
         if notice is None or notice.status == CLOSED:
             continue
         if delivery_of(notice) is not Delivery.QUEUED:
-            return told
+            break
         if typed:
-            await ports.clock.sleep_until(ports.clock.monotonic() + SETTLE_S)
-        session = await _listener(session_id, bool(text_of(notice)), ports, lookout)
+            await _pause(SETTLE_S, ports)
+        session = await _listener(session_id, ports, lookout, typing=bool(text_of(notice)))
         if session is None:
-            return told
+            break
         try:
-            typed = await _tell(session, notice, ports, lookout)
+            typed = await _tell(session, notice, ports, lookout) or typed
         except Conflict:  # it was canceled meanwhile
-            return True
+            break
         told = True
+    if typed:
+        await _pause(ANSWER_S, ports)
     return told
 
 
+async def _pause(seconds: float, ports: Ports) -> None:
+    await ports.clock.sleep_until(ports.clock.monotonic() + seconds)
+
+
 async def _listener(
-    session_id: str, typing: bool, ports: Ports, lookout: Lookout
+    session_id: str, ports: Ports, lookout: Lookout, *, typing: bool
 ) -> Session | None:
     """The session, when it may be told right now."""
     world = await lookout.session(session_id)
@@ -91,6 +97,31 @@ async def _tell(session: Session, notice: Bead, ports: Ports, lookout: Lookout) 
 async def _close(notice: Bead, how: Delivery, session: str, ports: Ports, *, why: str = "") -> None:
     event = notice_event(notice, how.value, session, now=ports.clock.now(), why=why)
     await apply(ports, Batch(updates=(end_delivery(notice, how),), events=(event,)))
+
+
+async def fired(session: Session, ports: Ports) -> Besides:
+    """Ready waits without a note of a session that was just started: they did their part.
+
+    Written with the record that says that it is up, so that one which runs for a moment only, and
+    is never seen ready, is not started for them again.
+    """
+    waits = await ports.store.query(Query(type=WAIT, metadata={"session_id": session.id}))
+    if not waits:
+        return NOTHING
+    now = ports.clock.now()
+    live = {bead.id: bead for bead in await ports.store.query(Query())}
+    over = [
+        wait
+        for wait in waits
+        if not text_of(wait)
+        and delivery_of(wait) is Delivery.QUEUED
+        and wait_state(wait, live, now) is WaitState.READY
+    ]
+    how = Delivery.DELIVERED
+    return Besides(
+        updates=tuple(end_delivery(wait, how) for wait in over),
+        events=tuple(notice_event(wait, how.value, session.name, now=now) for wait in over),
+    )
 
 
 async def close_notices(action: CloseNotices, ports: Ports) -> None:

@@ -8,8 +8,8 @@ Source: DESIGN §11 "The store" (R43, R75)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, TypeAlias
 
@@ -71,10 +71,34 @@ async def read(ports: Ports, session_id: str) -> tuple[Bead, Session]:
     return bead, session_of(bead)
 
 
-async def change(ports: Ports, session_id: str, fn: Change) -> Session:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Besides:
+    """Changes of other records, with their events, that belong into the same write."""
+
+    updates: tuple[Update, ...] = ()
+    events: tuple[Event, ...] = ()
+
+
+NOTHING: Final = Besides()
+
+
+async def _nothing() -> Besides:
+    return NOTHING
+
+
+async def change(
+    ports: Ports,
+    session_id: str,
+    fn: Change,
+    *,
+    besides: Callable[[], Awaitable[Besides]] = _nothing,
+) -> Session:
     """Change one record: read, let `fn` say what it becomes and which events report it, write.
 
     `fn` returning the record unchanged without events writes nothing; whatever it raises is raised.
+
+    Args:
+        besides: What else is written with it, worked out anew at each try.
     """
     for _ in range(TRIES):
         bead, session = await read(ports, session_id)
@@ -82,7 +106,7 @@ async def change(ports: Ports, session_id: str, fn: Change) -> Session:
         if after is session and not events:
             return session
         try:
-            return await write(ports, bead, session, after, events)
+            return await write(ports, bead, session, after, events, besides=await besides())
         except Conflict:
             continue
     raise Conflict(f"{session_id} kept changing")
@@ -97,11 +121,13 @@ async def write(
     *,
     expect_demand: int | None = None,
     expect: Iterable[Session] = (),
+    besides: Besides = NOTHING,
 ) -> Session:
     """Write one record that was read as `bead`, with its events.
 
     Args:
         expect: Other records that must still be as they were read.
+        besides: Changes of other records in the same batch.
 
     Raises:
         Conflict: the record, one of `expect`, or demand when insisted on, changed since.
@@ -109,7 +135,14 @@ async def write(
     update = to_update(before, after, bead.metadata)
     still = (Update(id=one.id, expect_version=one.version) for one in expect)
     updates = (update, *still) if update.metadata else (*still,)
-    applied = await apply(ports, Batch(updates=updates, events=events, expect_demand=expect_demand))
+    applied = await apply(
+        ports,
+        Batch(
+            updates=(*updates, *besides.updates),
+            events=(*events, *besides.events),
+            expect_demand=expect_demand,
+        ),
+    )
     stored = applied.beads.get(before.id)
     return session_of(stored) if stored is not None else after
 

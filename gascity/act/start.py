@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from gascity.act.deliver import fired
 from gascity.act.launch import build_spec
 from gascity.act.save import Gone, change
 from gascity.beads.store import Conflict, StoreBroken, StoreUnavailable
@@ -142,7 +143,7 @@ async def _record(session: Session, previous: SleepReason, launch: Launch, ports
         return replace(current, state=State.AWAKE, since=now), (event,)
 
     try:
-        await change(ports, session.id, up)
+        await change(ports, session.id, up, besides=lambda: fired(session, ports))
     except StoreBroken:
         raise
     except (StoreUnavailable, Conflict, Gone):

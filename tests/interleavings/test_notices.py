@@ -132,6 +132,42 @@ def test_a_wait_without_a_note_wakes_and_types_nothing(city: FakeCity) -> None:
     assert city.session("mayor").is_cold
 
 
+def test_a_program_that_ends_at_once_is_started_once_for_a_wait() -> None:
+    """F15, R56: a patrol agent that does its round and leaves: no crash, no second start."""
+    deacon = headless("deacon", sleep_after_idle=seconds(0))
+    with FakeCity(a_city(deacon, session_sleep={})) as city:
+        city.tick(2)
+        assert city.session("deacon").is_cold
+        city.host.of("deacon").ready_at_once = False
+        city.script.always("after", "start", lambda: city.exit("deacon", 0))
+        for round_ in range(1, 8):
+            wait = city.remind("deacon", in_s=60)
+            city.live(600)
+            assert city.host.of("deacon").starts == round_
+            assert ends(city, wait) == ["delivered"]
+            assert city.session("deacon").is_cold
+        assert city.events("session.crashed") == []
+
+
+def test_nobody_is_slept_in_the_moment_it_is_told() -> None:
+    """F21, F26: a window of 0 s leaves time to begin with what was said."""
+    deacon = headless("mayor", sleep_after_idle=seconds(0))
+    with FakeCity(a_city(deacon, session_sleep={})) as city:
+        city.tick(2)
+        city.tell("mayor", "hello")
+
+        heard: list[float] = []
+
+        def begin_to_work() -> None:
+            if heard and city.clock.monotonic() - heard[0] >= 1.5:
+                city.host.of("mayor").screen = ScreenVerdict.BUSY
+
+        city.script.after("send", lambda: heard.append(city.clock.monotonic()))
+        city.script.always("before", "list", begin_to_work)
+        city.live(60)
+        assert (city.runs("mayor"), typed(city)) == (True, ["hello"])
+
+
 def test_a_wait_is_no_reason_to_be_awake_before_it_is_due() -> None:
     """F15: the session sleeps meanwhile, and status can name what will wake it."""
     with awake().fork() as city:

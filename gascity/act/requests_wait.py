@@ -46,7 +46,7 @@ async def add(
 
     Args:
         until: An RFC 3339 time with a zone.
-        expires_s: Seconds after which it wakes nobody any more.
+        expires_s: Seconds after which it gives up if it is not ready.
 
     Raises:
         Refused: not exactly one condition, a bead nobody knows, an expiry before the instant.

@@ -218,7 +218,7 @@ WAIT_KEYS: Final = (
     ("due_at", "RFC 3339 time at which a `time` wait is ready"),
     ("dep_ids", "bead ids joined by commas"),
     ("dep_mode", "`all` (when empty) or `any` of them closed"),
-    ("expires_at", "RFC 3339 time after which it wakes nobody"),
+    ("expires_at", "RFC 3339 time at which it gives up if it is not ready"),
     ("note", "what to type into the session when it is awake; empty: it is only woken"),
     ("delivery", "of the note: empty, `delivering`, `delivered` or `unclear`"),
 )

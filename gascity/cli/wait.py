@@ -31,7 +31,7 @@ def configure(command: str, parser: argparse.ArgumentParser) -> None:
     when.add_argument("--on-beads", nargs="+", metavar="ID", help="until these beads are closed")
     add.add_argument("--any", action="store_true", help="one of the beads is enough")
     add.add_argument("--note", default="", metavar="TEXT", help="typed into it when it is awake")
-    add.add_argument("--expires", metavar="D", help="wakes nobody after that")
+    add.add_argument("--expires", metavar="D", help="gives up if it is not ready by then")
     lists = actions.add_parser("list", help="waits that are not over")
     lists.add_argument("--session", default="", metavar="S", help="only this session's")
     lists.add_argument("--all", action="store_true", help="those that are over too")

@@ -61,7 +61,7 @@ async def read_demand(
         waits = await store.query(Query(type=WAIT))
     except StoreUnavailable as problem:
         return Demand(unclear=str(problem), revision=revision)
-    live = {bead.id: bead for bead in (*tasks, *waits)}
+    live = {bead.id: bead for bead in (*tasks, *messages, *waits)}
     work, routed = _work(tasks, live, city, sessions, now) if tasks else ({}, {})
     notices = read_notices(waits, messages, live, now)
     elsewhere = _elsewhere(city, foreign, answers)

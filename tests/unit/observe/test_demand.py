@@ -9,6 +9,7 @@ import pytest
 
 from gascity.beads.bead import BLOCKED, CLOSED, IN_PROGRESS, OPEN, TASK
 from gascity.beads.memory import MemoryStore
+from gascity.beads.notices import Mode, new_message
 from gascity.beads.store import Batch, NewBead, Update
 from gascity.beads.work import new_wait
 from gascity.model.city import Agent, City, Pool
@@ -181,3 +182,29 @@ class TestElsewhere:
         found = await demand(task(assignee="mayor"), foreign="work is in .beads/")
         assert found.work[MAYOR.id] == Known(("t-1",))
         assert found.work[SLOT.id] == Unclear("work is in .beads/")
+
+
+async def test_a_wait_for_a_message_is_ready_when_that_was_delivered() -> None:
+    """R66: any record that somebody closes can be waited for."""
+    message = replace(new_message(MAYOR, "x", mode=Mode.QUEUE), id="m-1")
+    wait = replace(new_wait(SLOT, bead_ids=("m-1",)), id="w-1")
+    assert (await demand(message, wait)).waits == {}
+    assert (await demand(replace(message, status=CLOSED), wait)).waits == {SLOT.id: Known(("w-1",))}
+
+
+async def test_work_in_progress_is_known_by_session_blocked_or_not() -> None:
+    """R68: what a session that goes away leaves behind."""
+    other = NewBead(type=TASK, id="t-0", title="first")
+    taken = task(assignee="worker-1", status=IN_PROGRESS, blocked_by=("t-0",))
+    assert (await demand(other, taken)).in_progress == {SLOT.id: ("t-1",)}
+    assert (await demand(task(assignee="worker-1"))).in_progress == {}
+
+
+async def test_the_next_moment_is_the_earliest_date_of_work_or_waits() -> None:
+    """R80: deferred work and waits alike."""
+    later, sooner = NOON + timedelta(hours=2), NOON + timedelta(hours=1)
+    deferred = task(metadata={"defer_until": later.isoformat()})
+    assert (await demand(deferred)).next_moment == later
+    wait = replace(new_wait(MAYOR, until=sooner), id="w-1")
+    assert (await demand(deferred, wait)).next_moment == sooner
+    assert (await demand(task())).next_moment is None

@@ -13,14 +13,27 @@ from gascity.model.session import Session
 from gascity.model.world import Probe, ProbeResult
 from gascity.observe.ports import Ports
 from gascity.observe.world import watch_of
-from gascity.runtimes.base import RuntimeUnreachable
+from gascity.runtimes.base import UNSETTLED, RuntimeUnreachable
 
 PROBE_TIMEOUT_S: Final = 1.0
 PROBE_SLACK_S: Final = 2.0
+SETTLE_S: Final = 1.5
 
 
 async def probe(session: Session, ports: Ports) -> Probe:
-    """One bounded look for an idle boundary; every fault is an answer (R16)."""
+    """One bounded look for an idle boundary; every fault is an answer (R16).
+
+    A screen that looks idle and only has to stand still is looked at once more, `SETTLE_S` seconds
+    later: a window that closes with the last output must not wait for another patrol (R64, R80).
+    """
+    found = await _once(session, ports)
+    if found.detail != UNSETTLED:
+        return found
+    await ports.clock.sleep_until(ports.clock.monotonic() + SETTLE_S)
+    return await _once(session, ports)
+
+
+async def _once(session: Session, ports: Ports) -> Probe:
     runtime = ports.prober(session.runtime)
     if runtime is None:
         return Probe(result=ProbeResult.UNSUPPORTED, at=ports.clock.now())

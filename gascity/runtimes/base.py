@@ -12,9 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from gascity.model.world import ProbeResult, Sighting, Support
+
+UNSETTLED: Final = "output"
+"""Detail of a probe whose screen looks idle but has not stood still for long enough yet."""
 
 
 class RuntimeUnreachable(Exception):

@@ -14,6 +14,7 @@ from tests.integration.city import (
     city_toml,
     needs_tmux,
     running_city,
+    seconds_between,
 )
 
 pytestmark = needs_tmux
@@ -67,3 +68,14 @@ def test_an_attach_is_in_at_once(
     city.wait("visited", lambda one: "attached" in one["blockers"], what="attached")
     terminal.type("\x02d")
     assert terminal.end() == 0
+
+
+def test_sleep_and_wake_hold_no_patrol_up(city: RealCity) -> None:
+    """`gc sleep` and `gc wake` go round within seconds, again and again (R64, R25)."""
+    for _ in range(2):
+        city.gc("wake", "woken")
+        slept = city.seq()
+        city.gc("sleep", "woken")
+        stopped = city.wait_event("session.stopped", "woken", after=slept)
+        woke = city.events("session.woke", session="woken")[-1]
+        assert seconds_between(woke, stopped) < 2 * SLACK_S

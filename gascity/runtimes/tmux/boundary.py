@@ -16,7 +16,7 @@ from anyio import to_thread
 
 from gascity.model.world import ProbeResult, ScreenVerdict
 from gascity.runtimes import processes
-from gascity.runtimes.base import Boundary, RuntimeUnreachable, Watch
+from gascity.runtimes.base import UNSETTLED, Boundary, RuntimeUnreachable, Watch
 from gascity.runtimes.screens import Judgement
 from gascity.runtimes.tmux.background import background_of, foreground_of
 from gascity.runtimes.tmux.client import nonce
@@ -71,7 +71,7 @@ class Prober:
             await anyio.sleep(min(BETWEEN_S, timeout_s / 2))
             second, again = await self._once(watch, is_first=False)
             if second == IDLE and again != text:
-                return not_idle("idle_boundary", "output")
+                return not_idle("idle_boundary", UNSETTLED)
             return second
         raise RuntimeUnreachable(f"no judgement within {timeout_s:g} s")
 
@@ -92,7 +92,7 @@ class Prober:
             return IDLE, frame.text  # processes are weighed once, at the end
         answer = await to_thread.run_sync(self._weigh, hosted, watch, frame, found)
         if answer == IDLE and not self._is_quiet(frame):
-            return not_idle("idle_boundary", "output"), frame.text
+            return not_idle("idle_boundary", UNSETTLED), frame.text
         return answer, frame.text
 
     def _is_quiet(self, frame: Frame) -> bool:

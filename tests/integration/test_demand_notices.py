@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -19,7 +20,7 @@ from tests.polling import wait_until
 
 pytestmark = needs_tmux
 
-NAMES = ("told", "queued", "waiting", "busy")
+NAMES = ("told", "queued", "waiting", "busy", "inside")
 WAIT_S = 3.0
 
 
@@ -107,3 +108,20 @@ def test_busy_keeps_its_session_awake_while_the_command_runs(city: RealCity) -> 
     city.wait_cold("busy", within_s=40)
     stopped = city.wait_event("session.stopped", "busy", after=gone)
     assert stopped["seq"] > gone
+
+
+def test_an_agent_sets_its_own_wait_and_sleeps_until_then(city: RealCity) -> None:
+    """F15: from inside its session, without naming it; nothing of it has to stay alive."""
+    seen = city.seq()
+    city.gc("wake", "inside")
+    city.wait_up("inside")
+    gc = f"{sys.executable} -m gascity"
+    city.type("inside", f"run {gc} wait add --for 8s --note again")
+    city.wait_event("bead.created", after=seen)
+    [wait] = city.ask("waits", session="inside")["waits"]
+    assert city.gc("sleep", "inside", "--force").code == 0
+    city.wait_cold("inside", within_s=10)
+    assert city.tree("inside") == {}
+    wait_until(lambda: shown(city, "inside", "again") == 1, timeout_s=30)
+    woke = city.events("session.woke", session="inside", after=seen)[-1]
+    assert 0 <= seconds_between(str(wait["due_at"]), woke) < 4

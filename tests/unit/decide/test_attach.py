@@ -43,7 +43,7 @@ def test_every_waiting_state_knows_where_each_sight_leads() -> None:
 def test_a_fresh_conversation_never_replaces_another_without_confirmation(
     stand: Stand, fresh: bool, confirmed: bool, other: bool
 ) -> None:
-    """A session that may have something to lose is confirmed before anything is written (ATT-18)."""
+    """One that may have something to lose is confirmed before anything is written (ATT-18)."""
     first = opening(stand, fresh=fresh, confirmed=confirmed, other=other)
     if fresh and not confirmed and stand in {Stand.ASLEEP, Stand.DRAINING}:
         assert first in {AttachState.CONFIRM, AttachState.CONCURRENT}

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
+
+import anyio
 
 from gascity.act.save import apply
 from gascity.beads.store import Batch, StoreBroken, StoreUnavailable
-from gascity.daemon.config_watch import ConfigWatch
+from gascity.daemon.config_watch import ConfigWatch, Reloaded
+from gascity.daemon.pulse import first_of
 from gascity.model.events import Event, EventType
 from gascity.observe.clock import JumpWatch
 from gascity.observe.ports import Ports
@@ -30,8 +34,10 @@ class Chores:
 
     def __init__(self, ports: Ports, config: ConfigWatch | None) -> None:
         self.ports = ports
-        self.reload = False
         self._config = config
+        self._wanted = anyio.Event()  # somebody asked for a reading
+        self._reloaded: list[Reloaded] = []  # readings that no patrol has taken yet
+        ports.memory.rereads = config is not None
         self._jumps = JumpWatch(ports.clock)
         self._pruned_at: datetime | None = None
 
@@ -58,7 +64,7 @@ class Chores:
     async def before_patrol(self) -> None:
         """Try a store that took no writes, take a changed config, notice a clock that ran ahead."""
         await self._try_store()
-        await self._read_config()
+        await self._take_config()
         if self.ports.find_foreign is not None:
             self.ports.foreign_demand = self.ports.find_foreign(self.ports.city)
         await self._notice_jump()
@@ -83,13 +89,27 @@ class Chores:
             before=now - settings.keep.delta, max_bytes=settings.max_bytes
         )
 
-    async def watch_config(self, changed: Callable[[], None]) -> None:
-        """Look at the config's files once a second; tell of a change at once."""
-        while self._config is not None:
-            clock = self.ports.clock
-            await clock.sleep_until(clock.monotonic() + CONFIG_LOOK_S)
-            if self._config.has_changed():
-                changed()
+    def ask_config(self) -> None:
+        """Have the config read again, beside everything else."""
+        self._wanted.set()
+
+    async def watch_config(self, poke: Callable[[], None]) -> None:
+        """Look at the config's files once a second; read them when they changed or when asked.
+
+        The reading happens beside the patrols, and `poke` calls for one that takes it.
+        """
+        clock, config = self.ports.clock, self._config
+        while config is not None:
+            look = partial(clock.sleep_until, clock.monotonic() + CONFIG_LOOK_S)
+            await first_of(look, self._wanted.wait)
+            if not self._wanted.is_set() and not config.has_changed():
+                continue
+            self._wanted = anyio.Event()
+            reloaded = await config.read(self.ports.city, now=clock.now())
+            self.ports.memory.readings += 1
+            if reloaded is not None:
+                self._reloaded.append(reloaded)
+            poke()
 
     def problems(self) -> tuple[str, ...]:
         """What people should know about the controller itself."""
@@ -122,22 +142,18 @@ class Chores:
         self.ports.writable = True
         log.info("the store takes writes again")
 
-    async def _read_config(self) -> None:
-        """Take a changed config; while somebody is missing from it, read it again (R21)."""
-        wanted = self.reload or bool(self.ports.memory.missing_since)
-        if self._config is None or not wanted:
-            return
-        self.reload = False
-        now = self.ports.clock.now()
-        reloaded = await self._config.read(self.ports.city, now=now)
-        if reloaded is None:
-            return
-        if reloaded.city is not None:
-            self.ports.city = reloaded.city
-            self.ports.memory.missing = frozenset()
-            self.ports.memory.missing_since = None
-        log.info(str(reloaded.event.type), message=reloaded.event.message)
-        await apply(self.ports, Batch(events=(reloaded.event,)))
+    async def _take_config(self) -> None:
+        """Take what was read; while somebody is missing from it, have it read again (R21)."""
+        memory = self.ports.memory
+        while self._reloaded:
+            reloaded = self._reloaded.pop(0)
+            if reloaded.city is not None:
+                self.ports.city = reloaded.city
+                memory.missing, memory.missing_since = frozenset(), None
+            log.info(str(reloaded.event.type), message=reloaded.event.message)
+            await apply(self.ports, Batch(events=(reloaded.event,)))
+        if memory.missing_since is not None and memory.readings == memory.missing_in:
+            self.ask_config()
 
     async def _notice_jump(self) -> None:
         """A machine that was suspended, or a clock set forward, restarts every window (R14)."""

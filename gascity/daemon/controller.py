@@ -127,9 +127,8 @@ class Controller:
         self.pulse.poke()
 
     def reload(self) -> None:
-        """Read the config again at the next patrol, which begins at once."""
-        self._chores.reload = True
-        self.poke()
+        """Read the config again, beside everything else; a patrol takes it at once."""
+        self._chores.ask_config()
 
     def stop(self, *, sessions: bool) -> None:
         """Ask the loop to end; `sessions` stops every session gracefully first."""
@@ -204,7 +203,7 @@ class Controller:
         announced = False
         async with anyio.create_task_group() as group:
             performer = self.open(group)
-            group.start_soon(self._chores.watch_config, self.reload)
+            group.start_soon(self._chores.watch_config, self.poke)
             while self._ending is None:
                 good = await self.patrol_once()
                 if good and not announced:

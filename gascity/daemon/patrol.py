@@ -123,11 +123,13 @@ def remember(ports: Ports, done: Patrolled, *, monotonic: float) -> bool:
     if not plan.missing:
         memory.missing, memory.missing_since = frozenset(), None
     elif memory.missing_since is None:
-        memory.missing_since = monotonic
-    elif monotonic - memory.missing_since >= SECOND_READING_S:
+        memory.missing_since, memory.missing_in = monotonic, memory.readings
+    elif monotonic - memory.missing_since >= SECOND_READING_S and (
+        memory.readings > memory.missing_in or not memory.rereads
+    ):
         memory.missing = plan.missing
     memory.waiting_since = {
         session_id: memory.waiting_since.get(session_id, world.now) for session_id in plan.queued
     }
     memory.keep_only(world.sessions)
-    return bool(plan.queued) or bool(plan.missing)
+    return bool(plan.queued) or memory.missing != plan.missing

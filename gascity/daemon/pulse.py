@@ -71,12 +71,12 @@ class Pulse:
             limit = max(first, first if self._soon else wanted)
             if self.clock.monotonic() >= limit:
                 return
-            await _first_of(
+            await first_of(
                 partial(self.clock.sleep_until, limit), self._poked.wait, self._moved.wait
             )
 
 
-async def _first_of(*waits: Callable[[], Awaitable[object]]) -> None:
+async def first_of(*waits: Callable[[], Awaitable[object]]) -> None:
     """Return as soon as one of them does; the others are cancelled."""
     async with anyio.create_task_group() as group:
 

@@ -23,6 +23,9 @@ class Recollection:
     waiting_since: dict[str, datetime] = field(default_factory=dict)
     missing: frozenset[str] = frozenset()
     missing_since: float | None = None  # monotonic second of the first reading that missed somebody
+    missing_in: int = 0  # which reading of the config that was
+    readings: int = 0  # how often the config was read
+    rereads: bool = False  # whether it is read again by itself: without that, time alone confirms
     resumed_at: datetime | None = None
 
     def frozen(self) -> Memory:

@@ -55,11 +55,10 @@ class ControllerLock:
 
         Raises:
             LockHeld: a controller holds it, or somebody else does not let go in time.
-            OSError: the lock file cannot be opened (a link, another owner, no folder).
+            OSError: `.gc` or the lock file is a link or another user's, or cannot be opened.
         """
         began = time.monotonic()
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        file = os.open(self.path, flags, 0o600)
+        file = _open_own(self.path)
         try:
             while not _lock(file):
                 pid, role = read_holder(file)
@@ -94,6 +93,25 @@ class ControllerLock:
         tb: TracebackType | None,
     ) -> None:
         self.release()
+
+
+def _open_own(path: Path) -> int:
+    """The lock file, opened in a folder that is no link and ours, readable by us alone.
+
+    Whoever opens anything in `.gc` holds this lock, so a folder that leads elsewhere (a checked
+    out link, another user's folder) is refused here, before anything is written through it (E1).
+    """
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        if os.fstat(folder).st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, "belongs to another user", str(path.parent))
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        file = os.open(path.name, flags, 0o600, dir_fd=folder)
+    finally:
+        os.close(folder)
+    if os.fstat(file).st_mode & 0o177:
+        os.fchmod(file, 0o600)
+    return file
 
 
 def _lock(file: int) -> bool:

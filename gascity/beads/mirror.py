@@ -36,9 +36,15 @@ def event_object(event: Event) -> dict[str, Any]:
 
 
 def event_line(event: Event) -> str:
-    """The event as one line of JSON, without the line end; always valid UTF-8."""
+    """The event as one line of JSON, without the line end; valid UTF-8 that is safe to look at.
+
+    Readers follow the file with `tail -f`: what moves a cursor or hides is written escaped (E11).
+    """
     line = json.dumps(event_object(event), ensure_ascii=False, separators=(",", ":"))
-    return line if line.isascii() else line.encode("utf-8", "replace").decode("utf-8")
+    if line.isprintable():
+        return line
+    line = line.encode("utf-8", "replace").decode("utf-8")
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
 
 
 class EventMirror:
@@ -92,7 +98,7 @@ class EventMirror:
     def _open(self) -> int:
         """Open or create the file and learn the last number in it, mending its end."""
         self._drop()
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         self._handle = os.open(self.path, flags, 0o600)
         if os.fstat(self._handle).st_mode & 0o177:
             os.fchmod(self._handle, 0o600)

@@ -62,6 +62,7 @@ _VERSION_2: Final = (
 MIGRATIONS: Final = (_VERSION_1, _VERSION_2)
 VERSION: Final = len(MIGRATIONS)
 
+_BESIDE: Final = ("-wal", "-journal", ".trial")
 _NO_ROOM: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _BROKEN: Final = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _BUSY: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
@@ -101,7 +102,13 @@ def open_file(path: Path) -> sqlite3.Connection:
 
 
 def _make_private(path: Path) -> None:
-    """Folder 0700 and file 0600. Only a missing file is opened: see the charter about locks."""
+    """Folder 0700 and file 0600. Only a missing file is opened: see the charter about locks.
+
+    A link is refused: SQLite would follow it, and so would the change of its mode (E9).
+    """
+    names = (path, *(path.with_name(f"{path.name}{end}") for end in _BESIDE))
+    if link := next((one for one in names if one.is_symlink()), None):
+        raise StoreUnavailable(f"{link} is a link; move it away")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path.parent.stat().st_mode & 0o077:
@@ -198,7 +205,9 @@ def _has_no_room(path: Path) -> bool:
     log = path.with_name(f"{path.name}-wal")
     try:
         reach = max(each.stat().st_size for each in (path, log) if each.exists())
-        with trial.open("wb", buffering=0) as handle:
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+        trial.unlink(missing_ok=True)
+        with os.fdopen(os.open(trial, flags, 0o600), "wb", buffering=0) as handle:
             handle.seek(reach)
             handle.write(bytes(4096))
     except OSError as failure:

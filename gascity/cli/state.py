@@ -6,6 +6,7 @@ Source: surface "Files of a city" (R70, R78)
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from gascity.cli.failure import REFUSED, Failure
@@ -37,10 +38,20 @@ def check_owner(city: Path) -> None:
 
 
 def make_state(city: Path) -> Path:
-    """The folder `.gc` of the city, made when missing: for the owner only, unseen by git (R78)."""
+    """The folder `.gc` of the city, made when missing: for the owner only, unseen by git (R78).
+
+    Raises:
+        OSError: it is a link, or cannot be made; nothing is written through a link (E1, E9).
+    """
     state = city / STATE
     state.mkdir(mode=0o700, exist_ok=True)
-    ignore = state / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", encoding="utf-8")
+    folder = os.open(state, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with suppress(FileExistsError):
+            ignore = os.open(".gitignore", flags, 0o600, dir_fd=folder)
+            os.write(ignore, b"*\n")
+            os.close(ignore)
+    finally:
+        os.close(folder)
     return state

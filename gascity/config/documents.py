@@ -51,6 +51,7 @@ class Reading:
     documents: list[Document] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     is_incomplete: bool = False
+    _includes: int = 0
     _hash: Any = field(default_factory=hashlib.sha256)
 
     @property
@@ -85,10 +86,12 @@ class Reading:
             self.problems.add(where.error("include is no array of texts", remedy, value=names))
             return
         for name in names:
-            if len(self.documents) > MOST_FRAGMENTS:
+            # Every attempt counts: one bad file named a thousand times is read as often.
+            if self._includes >= MOST_FRAGMENTS:
                 what = f"more than {MOST_FRAGMENTS} included files"
                 self.problems.add(where.error(what, "put several tables into one file"))
                 return
+            self._includes += 1
             self._include_one(where, name, folder, trail)
 
     def _include_one(self, where: Where, name: str, folder: Path, trail: tuple[Path, ...]) -> None:

@@ -9,16 +9,38 @@ Source: DESIGN §13 (R74)
 from __future__ import annotations
 
 import logging
+import os
 import sys
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, Final
 
 import structlog
 
+from gascity.report.table import safe
+
 MAX_BYTES: Final = 4 * 1024 * 1024
 KEEP: Final = 2
 _ROOT: Final = "gascity"
+
+
+class _SafeConsole(structlog.dev.ConsoleRenderer):
+    """Readable lines of which no byte can move a cursor (E11); tracebacks keep their line ends."""
+
+    def __call__(self, *args: Any) -> str:
+        return "\n".join(map(safe, super().__call__(*args).split("\n")))
+
+
+class PrivateFile(RotatingFileHandler):
+    """A rotated file that is ours alone from its first byte, after every rotation too (E9)."""
+
+    def _open(self) -> TextIOWrapper:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        file = os.open(self.baseFilename, flags, 0o600)
+        if os.fstat(file).st_mode & 0o177:
+            os.fchmod(file, 0o600)
+        return os.fdopen(file, "a", encoding="utf-8")
 
 
 def set_up(file: Path | None) -> None:
@@ -29,10 +51,9 @@ def set_up(file: Path | None) -> None:
         handler = logging.StreamHandler(sys.stderr)
         readable = sys.stderr.isatty()
     else:
-        file.touch(mode=0o600, exist_ok=True)
-        handler = RotatingFileHandler(file, maxBytes=MAX_BYTES, backupCount=KEEP, encoding="utf-8")
+        handler = PrivateFile(file, maxBytes=MAX_BYTES, backupCount=KEEP, encoding="utf-8")
     render: Any = (
-        structlog.dev.ConsoleRenderer(colors=False)
+        _SafeConsole(colors=False)
         if readable
         else structlog.processors.JSONRenderer(ensure_ascii=False)
     )

@@ -17,11 +17,13 @@ import fcntl
 import json
 import os
 import socket
+import sys
 import time
 
 from gascity.api.protocol import (
     EXIT_FAILED,
     EXIT_NO_CONTROLLER,
+    EXIT_REFUSED,
     EXIT_USAGE,
     LOCK_NAME,
     MAX_LINE_BYTES,
@@ -205,7 +207,11 @@ def _connected(city: str, answer_s: float) -> socket.socket:
         connection.settimeout(answer_s)
         try:
             _connect(connection, city)
+            _check_peer(connection)
             return connection
+        except ControlError:
+            connection.close()
+            raise
         except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
             connection.close()
         except TimeoutError:
@@ -220,6 +226,21 @@ def _connected(city: str, answer_s: float) -> socket.socket:
         if holder is None or time.monotonic() >= deadline:
             raise _unanswered(holder)
         time.sleep(0.02)
+
+
+def _check_peer(connection: socket.socket) -> None:
+    """Believe our own controller and root's only: what it names for an attach is run as us (E2)."""
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return
+    facts = connection.getsockopt(socket.SOL_SOCKET, option, 12)  # pid, uid, gid
+    uid = int.from_bytes(facts[4:8], sys.byteorder)
+    if uid not in (os.geteuid(), 0):
+        raise ControlError(
+            EXIT_REFUSED,
+            f"the controller of this city runs as another user (uid {uid})",
+            "run gc as its owner",
+        )
 
 
 def _unanswered(holder: tuple[int, str] | None) -> ControlError:

@@ -11,20 +11,12 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from string import Template
-from typing import Final
 
 from gascity.model.city import Agent, City, WakeMode
 from gascity.model.roster import Place
 from gascity.model.session import Session
+from gascity.observe.commands import NOT_OURS
 from gascity.runtimes.base import Spec, StartFailed
-
-# Variables that tell a program whose child it is: they belong to whoever started us (R69).
-NOT_OURS: Final = re.compile(
-    r"TMUX.*|CLAUDECODE|CLAUDE_CODE_(ENTRYPOINT|CHILD_SESSION|SESSION_ID)|CLAUDE_PID|NOTIFY_SOCKET"
-    r"|LISTEN_.*|WATCHDOG_.*|GEMINI_CLI|COPILOT_CLI|CODEX_(THREAD_ID|SANDBOX.*)|QWEN_CODE"
-    r"|GC_(CITY.*|SESSION.*|TEMPLATE|AGENT|ALIAS|RIG.*|DIR|BIN|INSTANCE_TOKEN|.*_EPOCH)"
-    r"|_ARGCOMPLETE.*"
-)
 
 
 def build_spec(session: Session, place: Place, city: City, *, inherited: Mapping[str, str]) -> Spec:
@@ -95,6 +87,8 @@ def resolve_work_dir(place: Place, city: City) -> Path:
     chosen = rig_root
     if place.agent.work_dir:
         chosen = root / expand_template(place.agent.work_dir, place, city, rig_root)
+    if "\0" in str(chosen):
+        raise StartFailed("its work dir holds a NUL character")
     if chosen.is_dir():
         return chosen
     if not chosen.resolve().is_relative_to(root.resolve()):
@@ -173,7 +167,11 @@ def transcript_path(
     """Where the agent CLI keeps this conversation."""
     slug = re.sub(r"[^A-Za-z0-9]", "-", str(work_dir.resolve()))
     home = env.get("HOME") or str(Path.home())
-    filled = agent.resume.transcript.format(home=home, cwd_slug=slug, key=session.session_key)
+    values = {"{home}": home, "{cwd_slug}": slug, "{key}": session.session_key}
+    # In one pass, and by name only: `str.format` would look into attributes and raise.
+    filled = re.sub(
+        r"\{(home|cwd_slug|key)\}", lambda found: values[found[0]], agent.resume.transcript
+    )
     config = env.get("CLAUDE_CONFIG_DIR")
     if config and filled.startswith(f"{home}/.claude/"):
         filled = config + filled.removeprefix(f"{home}/.claude")

@@ -16,7 +16,7 @@ from gascity.observe.clock import SystemClock
 from gascity.observe.demand import foreign_demand
 from gascity.observe.ports import Ports
 from gascity.runtimes.base import Runtime
-from gascity.runtimes.tmux import ServerId, TmuxRuntime, default_socket
+from gascity.runtimes.tmux import ServerId, TmuxRuntime, default_socket, forget_starts
 
 STATE: Final = ".gc"
 DATABASE: Final = "gascity.db"
@@ -35,13 +35,13 @@ async def open_ports(city: City) -> Ports:
     store = await SqliteStore.open(state / DATABASE, mirror=EventMirror(state / MIRROR))
     known = _known_server(await store.get_note(SERVER_NOTE))
     seen: list[ServerId] = []
+    forget_starts(city.path)
     tmux = TmuxRuntime(
         city.session.socket or default_socket(city.name, folder),
         city=city.path,
         tmux_config=city.session.tmux_config,
         known_server=known,
         on_server=seen.append,
-        scratch=state,
     )
     runtimes: Mapping[str, Runtime] = {tmux.kind: tmux}
     return Ports(

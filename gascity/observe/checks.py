@@ -21,7 +21,7 @@ from anyio.abc import TaskGroup
 from gascity.model.city import Agent, City
 from gascity.model.reading import Known, Reading, Unclear
 from gascity.observe.clock import Clock
-from gascity.observe.commands import Ran, run_command
+from gascity.observe.commands import NOT_OURS, Ran, run_command
 from gascity.observe.demand import NOT_ASKED
 
 NO_WORK: Final = re.compile(r"\s*(\[\s*\]|\{\s*\}|null)?\s*|.*No ready work found.*", re.DOTALL)
@@ -128,6 +128,10 @@ def _directory(agent: Agent, city: City) -> str:
 
 
 def _environment(agent: Agent, city: City) -> Mapping[str, str]:
-    """The controller's environment and who is asked about; no session's own marks."""
-    base = {key: value for key, value in os.environ.items() if not key.startswith("GC_")}
+    """The controller's environment and who is asked about; nobody else's marks (R69, E5)."""
+    base = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("GC_") and not NOT_OURS.fullmatch(key)
+    }
     return {**base, "GC_CITY": city.path, "GC_TEMPLATE": agent.identity, "GC_RIG": agent.rig}

@@ -1,7 +1,8 @@
 """Run a command of the config, bounded: its own process group, a deadline, a cap on its output.
 
 A command that leaves children behind, floods, hangs or ignores signals costs its deadline at most,
-and its whole group ends with it. It dies with the controller (E5); sessions never do.
+and its whole group ends with it. The group dies with the controller too, however that ends (E5);
+sessions never do.
 
 Source: DESIGN §5 (R9, R69); reliability: hung and bad scripts
 """
@@ -11,17 +12,29 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import anyio
 
 OUTPUT_MOST: Final = 1024 * 1024
 _PR_SET_PDEATHSIG: Final = 1
+# The kernel tells only the leader that the controller is gone; it ends its whole group, itself
+# included, by the one number that cannot have become another's.
+_LEADER: Final = 'trap "kill -9 0" USR1; /bin/sh -c "$1" & wait $!; exit $?'
+# Variables that tell a program whose child it is: they belong to whoever started us (R69).
+NOT_OURS: Final = re.compile(
+    r"TMUX.*|CLAUDECODE|CLAUDE_CODE_(ENTRYPOINT|CHILD_SESSION|SESSION_ID)|CLAUDE_PID|NOTIFY_SOCKET"
+    r"|LISTEN_.*|WATCHDOG_.*|GEMINI_CLI|COPILOT_CLI|CODEX_(THREAD_ID|SANDBOX.*)|QWEN_CODE"
+    r"|GC_(CITY.*|SESSION.*|TEMPLATE|AGENT|ALIAS|RIG.*|DIR|BIN|INSTANCE_TOKEN|.*_EPOCH)"
+    r"|_ARGCOMPLETE.*"
+)
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 
 
@@ -96,17 +109,17 @@ def _spawn(
     """The running command, or why it does not run; closes our copy of the pipe's end."""
     try:
         with warnings.catch_warnings():
-            # What runs between fork and exec is one system call that takes no lock.
+            # What runs between fork and exec are two system calls that take no lock.
             warnings.simplefilter("ignore", DeprecationWarning)
             return subprocess.Popen(
-                ["/bin/sh", "-c", command],
+                ["/bin/sh", "-c", _LEADER, "sh", command],
                 cwd=cwd,
                 env=dict(env),
                 stdin=subprocess.DEVNULL,
                 stdout=write_end,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
-                preexec_fn=_die_with_parent,
+                preexec_fn=partial(_die_with, os.getpid()),
             )
     except OSError as problem:
         return Ran(code=None, out="", problem=f"cannot run: {problem.strerror}")
@@ -114,23 +127,24 @@ def _spawn(
         os.close(write_end)
 
 
-def _die_with_parent() -> None:
-    """Ask the kernel to kill this process when the controller is gone."""
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+def _die_with(controller: int) -> None:
+    """Ask the kernel to tell this process when the controller is gone; end if it is already."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGUSR1, 0, 0, 0)
+    if os.getppid() != controller:
+        os._exit(1)
 
 
 async def _wait(child: subprocess.Popen[bytes]) -> None:
-    """Return once the command itself has ended."""
+    """Return once the command itself has ended; it is not reaped yet."""
     watched = os.pidfd_open(child.pid)
     try:
         await anyio.wait_readable(watched)
     finally:
         os.close(watched)
-    child.wait()
 
 
 def _end_group(child: subprocess.Popen[bytes]) -> None:
-    """Kill whatever is left of its group, and reap it."""
+    """Kill whatever is left of its group, and reap it; until then its number is nobody else's."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):

@@ -12,7 +12,9 @@ from gascity.beads.bead import CLOSED, SESSION
 from gascity.beads.record import session_of
 from gascity.beads.store import Applied, Store
 from gascity.model.city import City
+from gascity.model.plan import Plan
 from gascity.model.session import Session
+from gascity.model.world import World
 from gascity.observe.clock import Clock
 from gascity.observe.demand import Answers
 from gascity.observe.recollection import Recollection
@@ -27,7 +29,8 @@ class Ports:
     store refused a write, and True again with the next one that succeeds (R75). `records` is what
     is on disk, for readers that must not wait. `notes` hands
     over facts about hosts to be stored. `answers` is what commands of the config said.
-    `find_foreign` looks again why work is kept elsewhere.
+    `find_foreign` looks again why work is kept elsewhere. `record` takes what a tick saw and
+    decided, or the fault it ended with, and never waits; it is asked where `record_ticks` is set.
     """
 
     store: Store
@@ -42,6 +45,7 @@ class Ports:
     notes: Callable[[], Mapping[str, str]] = dict
     answers: Answers | None = None
     find_foreign: Callable[[City], str] | None = None
+    record: Callable[[World, Plan | Exception], None] = lambda _world, _outcome: None
 
     def written(self, applied: Applied) -> None:
         """Keep `records` ({session id: current record}) equal to what was just written."""
@@ -52,6 +56,10 @@ class Ports:
                 self.forget(bead.id)
             else:
                 self.records[bead.id] = session_of(bead)
+
+    def shown(self) -> dict[str, Session]:
+        """The records with what people asked for and could not be written (R75)."""
+        return {key: self.memory.with_asked(one) for key, one in self.records.items()}
 
     def forget(self, session_id: str) -> None:
         """The session is gone."""

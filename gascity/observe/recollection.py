@@ -8,10 +8,51 @@ Source: DESIGN §7, §10 (REC-15)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from gascity.model.session import Session, SleepReason, WakeNote
 from gascity.model.world import Memory, Probe, Walk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What people want of a session while the store takes no writes: it wakes all the same (R75).
+
+    `undrains`: an operator's wake, which brings back a drained one too.
+    """
+
+    attach_intent: WakeNote | None = None
+    wake_request: WakeNote | None = None
+    undrains: bool = False
+
+    def on(self, session: Session) -> Session:
+        """The record as it would be, had the request been written."""
+        if self.attach_intent is not None:
+            session = replace(session, attach_intent=self.attach_intent)
+        if self.wake_request is not None:
+            session = replace(session, wake_request=self.wake_request, sleep_request=None)
+        if self.undrains and session.sleep_reason is SleepReason.DRAINED:
+            session = replace(session, sleep_reason=SleepReason.NONE)
+        return session
+
+    def left(self, seen: Session, after: Session) -> Asked | None:
+        """What a patrol that saw `seen` and made `after` of it left unanswered, or None."""
+        attach, wake = self.attach_intent, self.wake_request
+        if _is_over(attach, seen.attach_intent, after.attach_intent):
+            attach = None
+        if _is_over(wake, seen.wake_request, after.wake_request):
+            wake = None
+        if attach is None and wake is None:
+            return None
+        return replace(self, attach_intent=attach, wake_request=wake)
+
+
+def _is_over(note: WakeNote | None, seen: WakeNote | None, after: WakeNote | None) -> bool:
+    """Whether a patrol knew of the request and dropped it: answered, or lapsed."""
+    if note is None:
+        return True
+    return seen is not None and seen.holder == note.holder and after is None
 
 
 @dataclass(slots=True)
@@ -27,6 +68,12 @@ class Recollection:
     readings: int = 0  # how often the config was read
     rereads: bool = False  # whether it is read again by itself: without that, time alone confirms
     resumed_at: datetime | None = None
+    asked: dict[str, Asked] = field(default_factory=dict)  # requests that could not be written
+
+    def with_asked(self, session: Session) -> Session:
+        """The record with what could not be written on it."""
+        asked = self.asked.get(session.id) if self.asked else None
+        return asked.on(session) if asked is not None else session
 
     def frozen(self) -> Memory:
         """A copy that later changes do not reach."""
@@ -40,6 +87,6 @@ class Recollection:
 
     def keep_only(self, sessions: Mapping[str, object]) -> None:
         """Forget what concerns sessions that are gone."""
-        for table in (self.probes, self.waiting_since):
+        for table in (self.probes, self.waiting_since, self.asked):
             for session_id in [known for known in table if known not in sessions]:
                 del table[session_id]

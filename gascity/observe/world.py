@@ -67,7 +67,7 @@ class Lookout:
     async def sessions(self) -> list[Session]:
         """Every session record that is not closed."""
         beads = await self.ports.store.query(Query(type=SESSION))
-        return [self._decode(bead) for bead in beads]
+        return [self.ports.memory.with_asked(self._decode(bead)) for bead in beads]
 
     def _decode(self, bead: Bead) -> Session:
         known = self._decoded.get(bead.id)

@@ -49,11 +49,23 @@ def read(pid: int) -> Process | None:
         text = (PROC / str(pid) / "stat").read_bytes().decode(errors="replace")
     except OSError:
         return None
+    return parsed(pid, text)
+
+
+def parsed(pid: int, text: str) -> Process | None:
+    """The process that a line of `/proc/PID/stat` tells of; None for a line that is none."""
     head, _, tail = text.rpartition(")")
     words = tail.split()
+    try:
+        return _process(pid, head.partition("(")[2], words)
+    except (IndexError, ValueError):
+        return None
+
+
+def _process(pid: int, name: str, words: list[str]) -> Process:
     return Process(
         pid=pid,
-        name=head.partition("(")[2],
+        name=name,
         state=words[0],
         parent=int(words[1]),
         group=int(words[2]),
@@ -94,6 +106,10 @@ def descendants(roots: Iterable[int], known: Mapping[int, Process]) -> dict[int,
             found[pid] = known[pid]
             todo += children.get(pid, ())
     return found
+
+
+def _is_same(one: Process, other: Process | None) -> bool:
+    return other is not None and (one.pid, one.started) == (other.pid, other.started)
 
 
 def ancestors(pid: int, known: Mapping[int, Process]) -> list[int]:
@@ -216,13 +232,14 @@ class Held:
         os.close(self._pidfd)
 
 
-def tree(roots: Collection[int], token: str, spare: Collection[int]) -> dict[int, Process]:
+def tree(roots: Collection[Process], token: str, spare: Collection[int]) -> dict[int, Process]:
     """What belongs to a session: all below `roots`, and all that carry its token in `environ`.
 
-    `spare` is never part of it, nor are this process and its ancestors.
+    `spare` is never part of it, nor are this process and its ancestors. A root whose pid is
+    another's by now is none.
     """
     known = table()
-    found = descendants(roots, known)
+    found = descendants((one.pid for one in roots if _is_same(one, known.get(one.pid))), known)
     for pid in carriers("GC_INSTANCE_TOKEN", token):
         found |= descendants([pid], known)
     kept = {*spare, *ancestors(os.getpid(), known)}

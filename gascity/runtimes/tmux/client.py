@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import stat
 import subprocess
 import tempfile
 import uuid
@@ -76,6 +77,7 @@ class TmuxClient:
         Raises:
             RuntimeUnreachable: no answer within the deadline, no tmux, or one that is too old.
         """
+        check_owner(self.socket)
         with anyio.move_on_after(self.deadline_s):
             async with self._turn:
                 if not self._is_checked:
@@ -92,7 +94,7 @@ class TmuxClient:
         self._reap()
         self.calls += 1
         with _file() as given, _file() as out, _file() as err:
-            given.write(script.encode())
+            given.write(script.encode(errors="surrogateescape"))
             given.seek(0)
             client = self._spawn(argv, given, out, err)
             try:
@@ -197,6 +199,20 @@ def socket_path(socket: str, environ: Mapping[str, str]) -> Path:
     return base / f"tmux-{os.getuid()}" / socket
 
 
+def check_owner(socket: Path) -> None:
+    """Refuse a server of somebody else: it would be told what is typed, and asked what runs (E2).
+
+    Raises:
+        RuntimeUnreachable: the socket is another user's.
+    """
+    try:
+        owner = socket.lstat().st_uid
+    except OSError:
+        return
+    if owner != os.geteuid():
+        raise RuntimeUnreachable(f"{socket} belongs to user {owner}")
+
+
 def prepare_folder(socket: Path) -> None:
     """Make the socket's folder as tmux itself would, and refuse one that others could write to.
 
@@ -206,6 +222,9 @@ def prepare_folder(socket: Path) -> None:
     folder = socket.parent
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700, parents=True)
-    facts = folder.stat()
+    # Not through a link: in a shared folder anybody may have put one under a name he can guess.
+    facts = folder.lstat()
+    if folder.name.startswith("tmux-") and not stat.S_ISDIR(facts.st_mode):
+        raise RuntimeUnreachable(f"{folder} is no folder of its own")
     if folder.name.startswith("tmux-") and (facts.st_uid != os.getuid() or facts.st_mode & 0o007):
         raise RuntimeUnreachable(f"{folder} is not ours alone")

@@ -27,7 +27,9 @@ _AFTER_KILL_S: Final = 1.5
 class Hunt:
     """One tree being ended. `roots` and `token` say what belongs to it, `spare` what never does."""
 
-    def __init__(self, *, roots: Collection[int], token: str, spare: Collection[int]) -> None:
+    def __init__(
+        self, *, roots: Collection[processes.Process], token: str, spare: Collection[int]
+    ) -> None:
         self._roots = tuple(roots)
         self._token = token
         self._spare = tuple(spare)
@@ -67,8 +69,8 @@ class Hunt:
             await anyio.sleep(_LOOK_EVERY_S)
 
     async def _search(self) -> list[processes.Held]:
-        # A pid of a root is believed once: later it may be another's.
-        roots = {one.process.pid for one in self._alive} if self._held else set(self._roots)
+        # Known by pid and start time: between two looks a pid may have become another's (E13).
+        roots = [one.process for one in self._alive] if self._held else self._roots
         found = await to_thread.run_sync(processes.tree, roots, self._token, self._spare)
         newcomers = []
         for one in found.values():

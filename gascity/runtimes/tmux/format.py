@@ -115,7 +115,7 @@ class Host:
 
 def mark_of(city: str) -> str:
     """The city's mark as it is kept on a session: short, and safe inside a format."""
-    return hashlib.sha256(city.encode()).hexdigest()[:16]
+    return hashlib.sha256(city.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 def read_host(out: str) -> Host:
@@ -125,7 +125,7 @@ def read_host(out: str) -> Host:
         RuntimeUnreachable: the answer is not what was asked for.
     """
     try:
-        return _read_host(out.splitlines())
+        return _read_host(out.removesuffix("\n").split("\n"))
     except (ValueError, KeyError, IndexError) as error:
         raise RuntimeUnreachable(f"tmux gave a garbled answer: {error}") from error
 
@@ -184,9 +184,14 @@ def _number(text: str) -> int | None:
     return int(text) if text else None
 
 
+def _is_number(text: str) -> bool:
+    """Digits that `int` reads, and no more than a screen or a clock needs."""
+    return text.isascii() and text.isdigit() and len(text) <= 18
+
+
 def _signal(text: str) -> int | None:
     """A signal's number; 3.2 says nothing, some systems give its name."""
-    if text.isdigit():
+    if _is_number(text):
         return int(text)
     return next((one.value for one in signal.Signals if one.name == f"SIG{text.upper()}"), None)
 
@@ -206,7 +211,7 @@ def read_captures(word: str, out: str) -> dict[str, tuple[Screen, int]]:
     for part in out.split(f"{word}|")[1:]:
         heading, _, text = part.partition("\n")
         words = heading.split("|", len(_SCREEN) - 1)
-        if len(words) != len(_SCREEN) or not words[5].isdigit():
+        if len(words) != len(_SCREEN) or not all(map(_is_number, words[2:4] + words[5:6])):
             continue
         pane, flag, x, y, alternate, activity, title = words
         screen = read_screen(

@@ -21,10 +21,10 @@ EMPTY: Final = Host(server_pid=0)
 _REAPED_S: Final = 0.02
 
 
-def unreaped_roots(host: Host, hosted: Hosted) -> list[int]:
-    """Pids of the session's programs; the server's children, so that no pid is another's by now."""
+def unreaped_roots(host: Host, hosted: Hosted) -> list[processes.Process]:
+    """The session's programs; the server's children, so that no pid is another's by now."""
     found = [processes.read(pane.pid) for pane in hosted.panes if not pane.is_reaped]
-    return [one.pid for one in found if one is not None and one.parent == host.server_pid]
+    return [one for one in found if one is not None and one.parent == host.server_pid]
 
 
 def _has_ended(pane: Pane) -> bool:

@@ -10,15 +10,15 @@ Source: DESIGN §8 (R63, R67, R69)
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from gascity.runtimes.base import Spec, StartFailed
+from gascity.runtimes.base import RuntimeUnreachable, Spec, StartFailed
 from gascity.runtimes.tmux.client import literal, quoted
 from gascity.runtimes.tmux.format import mark_of
 
@@ -68,10 +68,13 @@ class EnvironmentFile:
     """The 0600 file that the session reads its environment and command from, once."""
 
     def __init__(self, folder: Path | None, spec: Spec) -> None:
-        handle, name = tempfile.mkstemp(prefix="gc-start-", dir=folder or _memory_folder())
-        self.path = Path(name)
-        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(opening_script(environment(spec), spec.command, self.path))
+        try:
+            handle, name = tempfile.mkstemp(prefix=_prefix(spec.city), dir=folder or _folders()[0])
+            self.path = Path(name)
+            with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(opening_script(spec, self.path))
+        except OSError as problem:
+            raise RuntimeUnreachable(f"no room for its environment: {problem.strerror}") from None
 
     @property
     def is_read(self) -> bool:
@@ -91,23 +94,47 @@ def environment(spec: Spec) -> dict[str, str]:
     return {**spec.env, "GC_INSTANCE_TOKEN": spec.token}
 
 
-def opening_script(env: Mapping[str, str], command: str, path: Path) -> str:
-    """Read as a whole, then emptied, then the command: one group, so nothing is read twice."""
+def forget_starts(city: str) -> None:
+    """Remove what a controller of this city left behind that was killed in the middle of a start.
+
+    Called by whoever holds the city, before its first start (E8).
+    """
+    for folder in _folders():
+        for left in folder.glob(f"{_prefix(city)}*"):
+            with contextlib.suppress(OSError):
+                left.unlink()
+
+
+def opening_script(spec: Spec, path: Path) -> str:
+    """Read as a whole, then emptied, then the command: one group, so nothing is read twice.
+
+    It goes to the work dir by itself: tmux expands formats in the folder it is given, and goes
+    elsewhere without a word when that makes another name of it.
+    """
+    env = environment(spec)
     exports = [
         f"export {name}={shlex.quote(value)}"
         for name, value in sorted(env.items())
         if _VARIABLE.fullmatch(name) and name not in _TMUX_OWN
     ]
-    steps = [*exports, f": > {shlex.quote(str(path))}", f"exec /bin/sh -c {shlex.quote(command)}"]
+    steps = [
+        *exports,
+        f": > {shlex.quote(str(path))}",
+        f"cd -P -- {shlex.quote(spec.work_dir)} || exit",
+        "unset OLDPWD",
+        f"exec /bin/sh -c {shlex.quote(spec.command)}",
+    ]
     return "{\n" + "\n".join(steps) + "\n}\n"
 
 
-def _memory_folder() -> Path | None:
-    """A folder that is never written to a disk, where there is one."""
-    for name in (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm"):
-        if name and os.access(name, os.W_OK):
-            return Path(name)
-    return None
+def _prefix(city: str) -> str:
+    return f"gc-start-{mark_of(city)}-"
+
+
+def _folders() -> list[Path]:
+    """Folders for a file of a moment, the best first: ones that are never written to a disk."""
+    memory = [Path(name) for name in (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm") if name]
+    return [*(one for one in memory if os.access(one, os.W_OK)), Path(tempfile.gettempdir())]
 
 
 def batch(spec: Spec, file: Path, *, boots: bool, tmux_config: str) -> list[str]:

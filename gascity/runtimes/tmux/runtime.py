@@ -50,6 +50,13 @@ def default_socket(city_name: str, city_path: Path) -> str:
     return f"gc-{word}-{digest}"
 
 
+def _meaning(hosted: Hosted) -> str:
+    """What a shell says by its status when there was nothing to run."""
+    ended = hosted.agent.exit
+    meanings = {126: ": it may not be executed", 127: ": no such command"}
+    return meanings.get(ended.code or 0, "") if ended is not None else ""
+
+
 def _ignore(_: ServerId) -> None:
     """Nobody stores the server's identity."""
 
@@ -203,9 +210,9 @@ class TmuxRuntime:
         if hosted is None or hosted.token != spec.token:
             raise StartFailed(reply.err.strip() or "it ended at once")
         if not hosted.live:
-            text = await self.peek(spec.name, lines=5)
             await self.stop(spec.name, token=spec.token, grace_s=0.0)
-            raise StartFailed(f"it ended at once ({hosted.agent.exit}): {text.strip()[:300]}")
+            # What it printed may hold a secret, and this text is stored (E8).
+            raise StartFailed(f"it ended at once ({hosted.agent.exit}{_meaning(hosted)})")
         if spec.ready_delay_ms and not spec.prompt_prefix:
             ready_at = self._wall() + spec.ready_delay_ms / 1000
             self._memory.not_ready_before[hosted.key] = ready_at

@@ -184,6 +184,8 @@ def test_processes_are_held_by_pid_and_start() -> None:
 
 def test_this_process_and_its_ancestors_are_never_part_of_a_tree() -> None:
     """A controller that was started inside a session does not end itself (R37)."""
-    found = processes.tree([os.getppid()], "", [])
+    parent = processes.read(os.getppid())
+    assert parent is not None
+    found = processes.tree([parent], "", [])
     assert os.getpid() not in found
     assert os.getppid() not in found

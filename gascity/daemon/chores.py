@@ -12,6 +12,7 @@ from typing import Final
 
 import anyio
 
+from gascity.act import unrecorded
 from gascity.act.save import apply
 from gascity.beads.store import Batch, StoreBroken, StoreUnavailable
 from gascity.daemon.config_watch import ConfigWatch, Reloaded
@@ -107,6 +108,8 @@ class Chores:
             self._wanted = anyio.Event()
             reloaded = await config.read(self.ports.city, now=clock.now())
             self.ports.memory.readings += 1
+            # Only the latest reading counts: one that was not taken yet may be undone by it.
+            self._reloaded = [one for one in self._reloaded if one.city is None]
             if reloaded is not None:
                 self._reloaded.append(reloaded)
             poke()
@@ -131,16 +134,18 @@ class Chores:
 
         A settled city writes nothing, so it would never learn that there is room again.
         """
-        if self.ports.writable:
+        if self.ports.writable and not self.ports.memory.asked:
             return
         try:
-            await self.ports.store.set_note(WRITABLE, self.ports.clock.now().isoformat())
+            if not self.ports.writable:
+                await self.ports.store.set_note(WRITABLE, self.ports.clock.now().isoformat())
+                self.ports.writable = True
+                log.info("the store takes writes again")
+            await unrecorded.write(self.ports)
         except StoreBroken:
             raise
         except StoreUnavailable:
             return
-        self.ports.writable = True
-        log.info("the store takes writes again")
 
     async def _take_config(self) -> None:
         """Take what was read; while somebody is missing from it, have it read again (R21)."""

@@ -147,7 +147,7 @@ def _evaluate(case: Case) -> Settled:
         return evaluate_stopped(case)
     awake = _as_awake(case)
     if awake.action is not None or awake.session is not case.session:
-        return awake
+        return replace(awake, events=(*_woke(case, "adopted"), *awake.events))
     return _idle(case)
 
 
@@ -178,8 +178,12 @@ def _adopt(case: Case) -> Settled:
 
 
 def _woke(case: Case, reason: str) -> tuple[Event, ...]:
-    """`session.woke` for a session recorded as down that is found running (EVT-05)."""
-    if case.session.state in (State.AWAKE, State.CREATING):
+    """`session.woke` for a session not recorded as up that is found running (EVT-05, R75).
+
+    A start that was announced is recorded by its walk; one whose end could not be written, or whose
+    controller died, is told here.
+    """
+    if case.session.state is State.AWAKE:
         return ()
     event = Event(
         type=EventType.WOKE,

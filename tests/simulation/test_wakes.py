@@ -250,6 +250,18 @@ def test_deferred_work_wakes_when_its_time_comes() -> None:
         assert city.up() == ["w00"]
 
 
+def test_a_wake_that_could_not_be_recorded_is_told_later() -> None:
+    """R75, EVT-05: the store takes nothing right after the start; the next patrol reports it."""
+    with asleep_crowd(1) as city:
+        city.give("w00")
+        city.script.crash("after", "start", of="w00")
+        city.tick()
+        assert city.told("session.woke") == []
+        city.restart()
+        city.settle(3)
+        assert city.told("session.woke") == ["w00"]
+
+
 def test_every_sleep_has_a_cause_before_it() -> None:
     """WAKE-07, F58: between two idle sleeps of a session something woke it, and that is told."""
     with asleep_crowd(3) as city:

@@ -24,6 +24,7 @@ from gascity.config.apart import load_apart
 from gascity.config.problems import LoadResult
 from gascity.daemon.config_watch import ConfigWatch
 from gascity.daemon.controller import Controller
+from gascity.daemon.recorder import TickRecorder
 from gascity.daemon.wiring import open_ports
 from gascity.model.city import City
 from gascity.report.log import logger, set_up
@@ -64,6 +65,8 @@ async def _live(
 ) -> int:
     """The life of one controller."""
     ports = await open_ports(city)
+    recorder = TickRecorder(Path(city.path) / ".gc")
+    ports.record = recorder.record
     config = ConfigWatch(Path(city.path))
     config.remember(result)
     controller = Controller(ports, config=config)
@@ -88,6 +91,7 @@ async def _live(
             for runtime in ports.runtimes.values():
                 await runtime.close()
             await ports.store.close()
+        recorder.close()
     log.info("controller ended")
     return EXIT_DONE
 

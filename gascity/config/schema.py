@@ -228,6 +228,7 @@ class DaemonTable(Table):
     max_concurrent_starts: int | None = Field(None, ge=1)
     max_concurrent_stops: int | None = Field(None, ge=1)
     max_idle_probes_per_tick: int | None = Field(None, ge=1)
+    record_ticks: int | None = Field(None, ge=0, le=100_000)
 
 
 class SessionTable(Table):

@@ -45,7 +45,7 @@ async def patrol(ports: Ports, lookout: Lookout, performer: Performer) -> Patrol
     budget = TickBudget(clock=ports.clock, began=ports.clock.monotonic())
     for _ in range(TRIES):
         world = await lookout.city()
-        plan = decide(world)
+        plan = _decide(world, ports)
         try:
             await _save(world, plan, ports)
         except Conflict:
@@ -60,6 +60,19 @@ async def patrol(ports: Ports, lookout: Lookout, performer: Performer) -> Patrol
             continue  # a new record is judged, and started, in the patrol that made it
         return Patrolled(world=world, plan=plan)
     raise Conflict("the records kept changing during the patrol")
+
+
+def _decide(world: World, ports: Ports) -> Plan:
+    """The plan, recorded where that is wanted; so is a fault in the rules."""
+    if not world.city.daemon.record_ticks:
+        return decide(world)
+    try:
+        plan = decide(world)
+    except Exception as fault:
+        ports.record(world, fault)
+        raise
+    ports.record(world, plan)
+    return plan
 
 
 async def _save(world: World, plan: Plan, ports: Ports) -> None:
@@ -120,6 +133,7 @@ def remember(ports: Ports, done: Patrolled, *, monotonic: float) -> bool:
     a second later (R21).
     """
     plan, world, memory = done.plan, done.world, ports.memory
+    known = memory.missing
     if not plan.missing:
         memory.missing, memory.missing_since = frozenset(), None
     elif memory.missing_since is None:
@@ -132,4 +146,5 @@ def remember(ports: Ports, done: Patrolled, *, monotonic: float) -> bool:
         session_id: memory.waiting_since.get(session_id, world.now) for session_id in plan.queued
     }
     memory.keep_only(world.sessions)
-    return bool(plan.queued) or memory.missing != plan.missing
+    # What was confirmed just now is removed by the patrol that follows.
+    return bool(plan.queued) or memory.missing != plan.missing or memory.missing > known

@@ -175,6 +175,7 @@ class DaemonSettings:
     max_concurrent_starts: int = 8
     max_concurrent_stops: int = 16
     max_idle_probes_per_tick: int = 3
+    record_ticks: int = 0  # how many ticks are kept for `gc replay`; 0 records none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -119,7 +119,7 @@ def _dependency_wait(
         hard = set(start.why) - {"config"}
         if peers and len(holds) == len(peers):
             if hard:
-                return f"waits for {dependency}, which is {holds[0]}", True
+                return f"waits for {dependency}, which is {min(holds)}", True
             continue
         # By config alone it stands on nobody (DEP-04): it waits only for what comes up anyway.
         if hard or dependency in coming or any(p.id in world.memory.walks for p in peers):

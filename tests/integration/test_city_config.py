@@ -65,8 +65,9 @@ def test_missing_from_one_reading_removes_nobody(city: RealCity) -> None:
     """An agent that is back before a second reading was never gone (R21, S8)."""
     pids, seen = city.tree("guest"), city.seq()
     reload(city, MAYOR, drifter("red"))
-    city.wait_event("controller.config_reloaded", after=seen)
+    gone = city.wait_event("controller.config_reloaded", after=seen)
     reload(city, MAYOR, GUEST, drifter("red"))
+    city.wait_event("controller.config_reloaded", after=gone["seq"])
     city.patrol(10)
     assert city.tree("guest") == pids
     assert types_of(city.events("session.removed", after=seen)) == []

@@ -21,7 +21,7 @@ Origins = Mapping[tuple[str, str], Origin]
 
 _MOST_CIRCLES: Final = 20
 _SLOT: Final = re.compile(r"(.+)-([1-9][0-9]{0,8})")
-_SESSION: Final = re.compile(r"[A-Za-z0-9_-]+")
+_SESSION: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 
 
 def find_template(name: str, near: str, identities: Iterable[str]) -> str:
@@ -84,7 +84,7 @@ def check_session_names(
         name = session_name(identity)
         if not _SESSION.fullmatch(name):
             what = f'a session may not be called "{name[:80]}"'
-            remedy = 'use letters, digits, "_" and "-" in its name and its dir'
+            remedy = 'use letters, digits, "_" and "-" in its name and its dir, and begin with no "-"'
             problems.add(at(origin, Severity.ERROR, what, remedy, key="name"))
         elif agent.pool is not None:
             if name in bases:

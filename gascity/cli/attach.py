@@ -107,7 +107,7 @@ def _agree(args: argparse.Namespace, reply: dict[str, Any]) -> None:
     consequence = str(reply.get("consequence") or CONSEQUENCE)
     if CONSEQUENCE not in consequence:
         consequence = f"{CONSEQUENCE} ({consequence})"
-    print(f"{args.session}: wake_mode=fresh: {consequence}", flush=True)
+    print(safe(f"{args.session}: wake_mode=fresh: {consequence}"), flush=True)
     if args.confirm_fresh:
         return
     if not sys.stdin.isatty():

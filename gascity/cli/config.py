@@ -77,8 +77,18 @@ def _show(args: argparse.Namespace, city: City) -> int:
     if args.json:
         print_json(tomllib.loads(text))
     else:
-        print(text, end="")
+        print(visible(text), end="")
     return DONE
+
+
+def visible(toml: str) -> str:
+    """The same TOML without a character that moves a cursor or hides: they stand in texts (E11)."""
+    return "".join(c if c.isprintable() or c == "\n" else _escaped(c) for c in toml)
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _explain(args: argparse.Namespace, city: City) -> int:

@@ -71,7 +71,7 @@ def _tell(args: argparse.Namespace, reply: dict[str, Any]) -> None:
 def line(event: dict[str, Any]) -> str:
     """One event on one line: number, local time, type, subject, message."""
     words = [
-        str(event.get("seq", "")).rjust(6),
+        safe(event.get("seq", "")).rjust(6),
         local_time(event.get("ts")),
         safe(event.get("type", "")).ljust(32),
         safe(event.get("subject", "")),

@@ -84,7 +84,7 @@ def check_session_names(
         name = session_name(identity)
         if not _SESSION.fullmatch(name):
             what = f'a session may not be called "{name[:80]}"'
-            remedy = 'use letters, digits, "_" and "-" in its name and its dir, and begin with no "-"'
+            remedy = 'use letters, digits, "_" and "-" in its name and dir, not "-" first'
             problems.add(at(origin, Severity.ERROR, what, remedy, key="name"))
         elif agent.pool is not None:
             if name in bases:

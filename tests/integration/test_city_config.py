@@ -18,7 +18,7 @@ from tests.integration.city import (
 )
 from tests.polling import wait_until
 
-pytestmark = needs_tmux
+pytestmark = [*needs_tmux, pytest.mark.slow]
 
 MAYOR = agent("mayor")
 GUEST = agent("guest")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration.city import RealCity, agent, city_toml, needs_tmux, running_city, types_of
 
-pytestmark = needs_tmux
+pytestmark = [*needs_tmux, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.integration.city import RealCity, agent, city_toml, needs_tmux, running_city
 
-pytestmark = needs_tmux
+pytestmark = [*needs_tmux, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

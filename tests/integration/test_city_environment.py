@@ -12,7 +12,7 @@ import pytest
 
 from tests.integration.city import RealCity, agent, city_toml, marked, needs_tmux, running_city
 
-pytestmark = needs_tmux
+pytestmark = [*needs_tmux, pytest.mark.slow]
 
 SECRET: Final = "canary-4711-not-for-others"
 TOML: Final = city_toml(

@@ -29,7 +29,7 @@ from gascity.model.session import Session, SleepIntent, SleepReason, State
 from tests.integration.city import RealCity, agent, city_toml, needs_tmux, running_city
 from tests.polling import wait_until
 
-pytestmark = needs_tmux
+pytestmark = [*needs_tmux, pytest.mark.slow]
 
 NAMES: Final = (*(f"s{n}" for n in range(11)), "stubborn")
 # Nobody is quarantined and no restart waits: these rounds count crashes by their events.

@@ -17,7 +17,7 @@ from tests.integration.city import (
     seconds_between,
 )
 
-pytestmark = needs_tmux
+pytestmark = [*needs_tmux, pytest.mark.slow]
 
 PATROL_S = 300.0
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import stat
 
+import pytest
+
 from tests.integration.city import agent, city_toml, needs_tmux, running_city
 from tests.polling import wait_until
 
-pytestmark = needs_tmux
+pytestmark = [*needs_tmux, pytest.mark.slow]
 RECORDS = 'record_ticks = 5000\nshutdown_timeout = "1s"'
 
 

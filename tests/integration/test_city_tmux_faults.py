@@ -12,7 +12,7 @@ import pytest
 from tests.integration.city import RealCity, agent, city_toml, needs_tmux, running_city, types_of
 from tests.polling import wait_until
 
-pytestmark = needs_tmux
+pytestmark = [*needs_tmux, pytest.mark.slow]
 
 ENDINGS = ("session.stopped", "session.crashed", "session.draining", "session.removed")
 ANSWER_S = 0.5  # generous: it never waits for the host

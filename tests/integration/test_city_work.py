@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.integration.city import agent, city_toml, needs_tmux, running_city, types_of
 from tests.polling import wait_until
 
-pytestmark = needs_tmux
+pytestmark = [*needs_tmux, pytest.mark.slow]
 
 TOML = city_toml(
     agent("worker", "--works", "--poll", "0.3", "--job", "1", attach=False),

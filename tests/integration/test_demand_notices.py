@@ -18,7 +18,7 @@ from tests.integration.city import (
 )
 from tests.polling import wait_until
 
-pytestmark = needs_tmux
+pytestmark = [*needs_tmux, pytest.mark.slow]
 
 NAMES = ("told", "queued", "waiting", "busy", "inside")
 WAIT_S = 3.0

@@ -16,7 +16,7 @@ from tests.integration.city import (
 )
 from tests.polling import wait_until
 
-pytestmark = needs_tmux
+pytestmark = [*needs_tmux, pytest.mark.slow]
 
 WORKS = ("--works", "--poll", "0.3", "--job", "2")
 CHAIN = city_toml(

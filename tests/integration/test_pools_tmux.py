@@ -23,7 +23,7 @@ from tests.integration.city import (
 )
 from tests.polling import wait_until
 
-pytestmark = needs_tmux
+pytestmark = [*needs_tmux, pytest.mark.slow]
 
 SLOTS = ("worker-1", "worker-2", "worker-3")
 WORKS = ("--works", "--poll", "0.3", "--job", "1.5")

@@ -12,11 +12,9 @@ import pytest
 
 from gascity.cli.main import main
 from gascity.decide import idle
-from gascity.decide.tick import decide
 from gascity.model.plan import Blocker
-from gascity.report.replay import Difference, replay
-from gascity.report.ticks import read
-from tests.recorded import record_morning
+from tests.recorded import differences, kept_differences, record_morning
+from tests.recorded import main as recorded_main
 
 KEPT = sorted((Path(__file__).resolve().parents[1] / "data" / "ticks").glob("*.jsonl"))
 
@@ -53,28 +51,14 @@ def morning(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return record_morning(tmp_path_factory.mktemp("city"))
 
 
-def listed(differences: list[Difference]) -> list[dict[str, Any]]:
-    """Differences as they are kept beside a recording."""
-    return [
-        {"line": one.line, "session": one.name, "fact": one.fact, "then": one.then, "now": one.now}
-        for one in differences
-    ]
-
-
 @pytest.mark.parametrize("file", KEPT, ids=lambda file: file.stem)
 def test_what_older_versions_recorded_is_decided_as_it_was_or_listed(file: Path) -> None:
     """R73, NORM-07: a change of the rules says which recorded decisions it changes.
 
-    The list is in `<name>.differences.json` beside the recording; without one there are none.
+    The list is `<name>.differences.json` beside the recording; without one there are none.
     """
-    with file.open("rb") as lines:
-        found = replay(read(lines), decide)
-    expected = file.with_suffix(".differences.json")
-    assert found.ticks
-    assert found.skipped == []
-    assert listed(found.differences) == (
-        json.loads(expected.read_text()) if expected.exists() else []
-    )
+    now = differences(file)
+    assert now == kept_differences(file), "meant? python -m tests.recorded differences FILE"
 
 
 def test_a_recording_is_kept_and_it_holds_the_turns_of_a_life() -> None:
@@ -116,6 +100,18 @@ def test_a_changed_rule_is_shown_where_it_decides(morning: Path, gc: Callable[..
     assert '  mayor  blockers: [] -> ["keep_warm"]' in lines
     assert "line 4  2026-03-01T12:00:31+00:00" in lines
     assert " difference" in lines[-1]
+
+
+@pytest.mark.usefixtures("never_idle")
+def test_a_change_that_is_meant_is_listed_beside_the_recording(
+    morning: Path, tmp_path: Path
+) -> None:
+    """R73: the list is written by a command, and is what the test of recordings compares with."""
+    file = tmp_path / "kept.jsonl"
+    file.write_bytes(morning.read_bytes())
+    assert kept_differences(file) == []
+    recorded_main(["differences", str(file)])
+    assert kept_differences(file) == differences(file) != []
 
 
 @pytest.mark.usefixtures("never_idle")

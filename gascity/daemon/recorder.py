@@ -56,12 +56,10 @@ class TickRecorder:
 
     def record(self, world: World, outcome: Outcome) -> None:
         """Hand one tick to the writer; returns at once, whether there was room or not."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._write_all, name="ticks", daemon=True)
-            self._thread.start()
         try:
+            self._begin()
             self._queue.put_nowait((world, outcome))
-        except queue.Full:
+        except (queue.Full, RuntimeError):  # no room, or no thread to be had
             self.lost += 1
 
     def close(self) -> None:
@@ -72,6 +70,12 @@ class TickRecorder:
             self._queue.put(None, timeout=CLOSE_S)
             self._thread.join(CLOSE_S)
         self._thread = None
+
+    def _begin(self) -> None:
+        if self._thread is None:
+            thread = threading.Thread(target=self._write_all, name="ticks", daemon=True)
+            thread.start()
+            self._thread = thread
 
     def _write_all(self) -> None:
         while (taken := self._queue.get()) is not None:

@@ -1,9 +1,9 @@
 """A picture without what must not leave the machine, about which everything is decided alike.
 
 Values of environments, commands, tokens and conversation ids are replaced by keyed hashes: equal
-values stay equal within one recording, and nobody can guess a value from its hash. The record of
-what a runtime was started with follows, so that drift shows exactly where it showed. Words from
-screens and of people are left out.
+values stay equal within one recording, and nobody can guess a value from its hash. So are hashes
+that values went into: what a runtime was started with, the revision of the config. Drift shows
+exactly where it showed. Words from screens and of people are left out.
 
 Source: DESIGN §10 (R32), §13 (R78); REC-09
 """
@@ -49,7 +49,8 @@ class Mask:
         """The city without values, commands and the places where things were written."""
         if self._of is not city or self._city is None:
             agents = {key: self._agent(one) for key, one in city.agents.items()}
-            masked = replace(city, agents=agents, origins={}, warnings=())
+            revision = self.text(city.revision)
+            masked = replace(city, agents=agents, origins={}, warnings=(), revision=revision)
             self._starts = {
                 key: (start_hash(one, city), start_hash(agents[key], masked))
                 for key, one in city.agents.items()
@@ -65,7 +66,7 @@ class Mask:
             session,
             instance_token=self.text(session.instance_token),
             session_key=self.text(session.session_key),
-            started_hash=session.started_hash if drifted else after,
+            started_hash=self.text(session.started_hash) if drifted else after,
             pins=tuple(replace(pin, reason="") for pin in session.pins),
             last_error=self.text(session.last_error),
             diagnostics=_without_words(session.diagnostics),

@@ -205,11 +205,15 @@ def test_hashes_differ_between_two_recordings(
     state: Path, made: Callable[..., TickRecorder]
 ) -> None:
     """R78: without the key, which is never written, nobody can try values against a hash."""
-    world = a_tick(config(env={"PIN": "1234"}))
+    world = a_tick(replace(config(env={"PIN": "1234"}), revision="0f1e2d3c"))
     for _ in range(2):
         recorder = made()
         recorder.record(world, decide(world))
         recorder.close()
+    text = (state / FOLDER / FILE).read_text(encoding="utf-8")
+    for derived in (world.city.revision, world.sessions["gc-mayor"].started_hash):
+        assert derived
+        assert derived not in text
     first, second = (one.world.city.agents["mayor"].env["PIN"] for one in ticks(state))
     assert first != second
 
@@ -275,6 +279,21 @@ def test_a_full_disk_costs_ticks_and_is_told_seldom(
         found = replay(read(lines), decide)
     assert (found.ticks, found.is_same) == (2, True)
     assert [one["lost"] for one in warned] == [1, 2, 4, 8]
+
+
+def test_a_machine_without_threads_costs_ticks_and_never_a_patrol(
+    made: Callable[..., TickRecorder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R74: at the limit of threads nothing is recorded, and nothing is raised."""
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    recorder = made()
+    with monkeypatch.context() as limited:
+        limited.setattr(threading.Thread, "start", refuse)
+        recorder.record(a_tick(), decide(a_tick()))
+    assert recorder.lost == 1
 
 
 class _Log:

@@ -186,6 +186,16 @@ class FakeDesk:
         self.poke()
         return self.sessions[session_id]
 
+    async def ask(
+        self,
+        session_id: str,
+        fn: Callable[[Session, datetime], tuple[Session, tuple[Event, ...]]],
+    ) -> tuple[Session, bool]:
+        return await self.change(session_id, fn), True
+
+    def forget(self, session_id: str, /, *, holder: str) -> bool:
+        return False
+
     async def wait_patrol(self) -> Glance:
         await self.wait_progress(self.progress)
         return self.snapshot()

@@ -39,6 +39,7 @@ EXIT_TIMED_OUT: Final = 4
 
 LOOK_S: Final = 2.0  # how long a request waits for one runtime to say how a session is
 HEARTBEAT_S: Final = 3.0  # a waiting request says something at least this often
+UNRECORDED: Final = "the store takes no writes; it is recorded once it does"
 
 
 class Look(Protocol):
@@ -78,6 +79,8 @@ class Desk(Protocol):
     def reload(self) -> None: ...
     def stop(self, *, sessions: bool) -> None: ...
     async def change(self, session_id: str, fn: Change, /) -> Session: ...
+    async def ask(self, session_id: str, fn: Change, /) -> tuple[Session, bool]: ...
+    def forget(self, session_id: str, /, *, holder: str) -> bool: ...
     async def wait_patrol(self) -> Look: ...
     async def wait_progress(self, seen: int, /) -> int: ...
     async def kill(self, session_id: str, *, by: str) -> None: ...
@@ -176,11 +179,14 @@ def is_leaving(session: Session) -> bool:
     return session.sleep_intent is not SleepIntent.NONE or announced
 
 
-def came_up(look: Look, session: Session, *, since: datetime) -> bool:
-    """Whether it was seen up after `since`: ready again, or still running with its drain undone."""
-    if not is_up(session):
+def came_up(look: Look, session: Session, *, since: datetime, recorded: bool = True) -> bool:
+    """Whether it was seen up after `since`: ready again, or still running with its drain undone.
+
+    Of one whose request could not be recorded the record says nothing: what is seen counts (R75).
+    """
+    if recorded and not is_up(session):
         return False
-    if session.ready_at is not None and session.ready_at >= since:
+    if recorded and session.ready_at is not None and session.ready_at >= since:
         return True
     world = look.world
     if world is None or world.now < since:

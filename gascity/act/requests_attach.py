@@ -82,11 +82,15 @@ async def attach(
         return WakeNote(holder=holder, by=by, at=now, expires_at=now + life)
 
     try:
-        first, written = await _open(desk, session, sight, intent, confirmed=confirm_fresh)
+        first, written, recorded = await _open(
+            desk, session, sight, intent, confirmed=confirm_fresh
+        )
         note = written.attach_intent if written is not None else None
         if written is None or note is None:
             return _opened(first, session, argv)
-        reply = await follow(desk, written, note, argv, say=say, timeout_s=timeout_s)
+        reply = await follow(
+            desk, written, note, argv, say=say, timeout_s=timeout_s, recorded=recorded
+        )
     except anyio.get_cancelled_exc_class():
         await _take_back(desk, session, holder)
         raise
@@ -123,8 +127,10 @@ async def _open(
     intent: Callable[[datetime], WakeNote],
     *,
     confirmed: bool,
-) -> tuple[AttachState, Session | None]:
+) -> tuple[AttachState, Session | None, bool]:
     """The first step, judged on the record as it is then; that record if the intent went on it.
+
+    And whether it is on disk: a store that takes no writes keeps nobody out (R75).
 
     Raises:
         Refused: it is held.
@@ -148,12 +154,12 @@ async def _open(
         return replace(now_is, attach_intent=intent(now)), ()
 
     try:
-        written = await desk.change(session.id, begin)
+        written, recorded = await desk.ask(session.id, begin)
     except Refused:
         if first is AttachState.REFUSED:
             raise
-        return first, None
-    return first, written
+        return first, None, True
+    return first, written, recorded
 
 
 def stand_of(session: Session, sight: Sighting, city: City, now: datetime) -> Stand:
@@ -190,6 +196,8 @@ def _life(city: City, timeout_s: float | None) -> timedelta:
 
 async def _take_back(desk: Desk, session: Session, holder: str) -> bool:
     """Clear the intent `holder` wrote, best effort, even while being cancelled (ATT-12)."""
+    if desk.forget(session.id, holder=holder):
+        return True
     mine = False
 
     def clear(now_is: Session, now: datetime) -> tuple[Session, tuple[Event, ...]]:

@@ -11,6 +11,7 @@ from gascity.act.operate import (
     EXIT_FAILED,
     EXIT_TIMED_OUT,
     HEARTBEAT_S,
+    UNRECORDED,
     Desk,
     Look,
     Reply,
@@ -51,6 +52,7 @@ async def follow(
     *,
     say: Say,
     timeout_s: float | None,
+    recorded: bool = True,
 ) -> Reply:
     """Wait for the session to come up, fail, or run out of time, saying how it stands.
 
@@ -68,6 +70,8 @@ async def follow(
     }
     if is_fresh(before, city):
         accepted["consequence"] = FRESH_CONSEQUENCE
+    if not recorded:
+        accepted["progress"] = f"{accepted['progress']}; {UNRECORDED}"
     await say(accepted)
     began = said_at = desk.clock.monotonic()
     # The expiry moves when the start is attempted (R24), so the client's own limit is kept apart.
@@ -79,7 +83,7 @@ async def follow(
         intent = session.attach_intent
         if intent is not None and intent.holder == note.holder:
             note = intent
-        sees, why = _sees(desk, look, before, session, note, until=until)
+        sees, why = _sees(desk, look, before, session, note, until=until, recorded=recorded)
         state = step(state, sees)
         if state in ENDS:
             break
@@ -103,10 +107,17 @@ async def follow(
 
 
 def _sees(
-    desk: Desk, look: Look, before: Session, session: Session, note: WakeNote, *, until: float
+    desk: Desk,
+    look: Look,
+    before: Session,
+    session: Session,
+    note: WakeNote,
+    *,
+    until: float,
+    recorded: bool,
 ) -> tuple[Seen, str]:
     """What there is to see of the wake, most certain first."""
-    if came_up(look, session, since=note.at):
+    if came_up(look, session, since=note.at, recorded=recorded):
         return Seen.UP, ""
     if failure := start_failure(before, session):
         return Seen.FAILED, failure

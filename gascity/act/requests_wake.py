@@ -12,11 +12,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 from secrets import token_hex
+from typing import Final
 
 from gascity.act.operate import (
     EXIT_FAILED,
     EXIT_TIMED_OUT,
     HEARTBEAT_S,
+    UNRECORDED,
     Desk,
     Look,
     Reply,
@@ -33,11 +35,13 @@ from gascity.act.operate import (
     start_failure,
 )
 from gascity.act.ports import Refused
-from gascity.beads.store import Batch, StoreUnavailable
+from gascity.beads.store import Batch, StoreBroken, StoreUnavailable
 from gascity.decide.attach import intent_life, span_text
 from gascity.model.events import Event, EventType
 from gascity.model.session import Session, SleepReason, WakeNote
 from gascity.model.world import Truth
+
+LOST: Final = "its start failed and could not be recorded; .gc/controller.log says why"
 
 
 async def wake(
@@ -52,7 +56,8 @@ async def wake(
     """Ask for a session to be awake; wait until it is, unless `wait` is False.
 
     Returns:
-        `outcome`, `session`, `state`; and `exit`, `what`, `do` when it did not come up.
+        `outcome`, `session`, `state`; `exit`, `what`, `do` when it did not come up; `recorded`
+        False and a `note` when the store takes no writes (R75).
 
     Raises:
         Refused: it is unknown or held; an event `session.wake_refused` says so too.
@@ -60,17 +65,30 @@ async def wake(
     try:
         session = find(desk.snapshot(), said)
         if await _is_simply_awake(desk, session):
-            return _done("already awake", await desk.change(session.id, _keep_warm_again))
-        asked = await _ask(desk, session, by=by)
+            return _done("already awake", await _keep_warm(desk, session))
+        asked, recorded = await _ask(desk, session, by=by)
     except Refused as refusal:
         await _note_refusal(desk, said, refusal, by=by)
         raise
     if asked.wake_request is None:
         return _done("already awake", asked)
+    besides: Reply = {} if recorded else {"recorded": False, "note": UNRECORDED}
     if not wait:
         held_back = _held_back(desk.snapshot(), asked)
-        return {**_done("queued", asked), "state": "queued", "held_back": held_back}
-    return await _wait(desk, asked, asked.wake_request, say=say, timeout_s=timeout_s)
+        return {**_done("queued", asked), "state": "queued", "held_back": held_back, **besides}
+    note = asked.wake_request
+    reply = await _wait(desk, asked, note, say=say, timeout_s=timeout_s, recorded=recorded)
+    return {**reply, **besides} if reply["outcome"] == "woke" else reply
+
+
+async def _keep_warm(desk: Desk, session: Session) -> Session:
+    """A whole window from now on; where that cannot be written nobody is put to sleep anyway."""
+    try:
+        return await desk.change(session.id, _keep_warm_again)
+    except StoreBroken:
+        raise
+    except StoreUnavailable:
+        return session
 
 
 def _keep_warm_again(session: Session, now: datetime) -> tuple[Session, tuple[Event, ...]]:
@@ -87,8 +105,8 @@ async def _is_simply_awake(desk: Desk, session: Session) -> bool:
     return (await seen_now(desk, session)).truth is Truth.RUNNING
 
 
-async def _ask(desk: Desk, session: Session, *, by: str) -> Session:
-    """Write the request, or join the one that is open. The operator's latest word wins."""
+async def _ask(desk: Desk, session: Session, *, by: str) -> tuple[Session, bool]:
+    """Make the request, or join the one that is open. The operator's latest word wins."""
     city = desk.snapshot().city
     life = intent_life(city.session.startup_timeout)
 
@@ -102,11 +120,17 @@ async def _ask(desk: Desk, session: Session, *, by: str) -> Session:
         reason = SleepReason.NONE if is_drained(now_is) else now_is.sleep_reason
         return replace(now_is, wake_request=note, sleep_request=None, sleep_reason=reason), ()
 
-    return await desk.change(session.id, request)
+    return await desk.ask(session.id, request)
 
 
 async def _wait(
-    desk: Desk, before: Session, note: WakeNote, *, say: Say, timeout_s: float | None
+    desk: Desk,
+    before: Session,
+    note: WakeNote,
+    *,
+    say: Say,
+    timeout_s: float | None,
+    recorded: bool,
 ) -> Reply:
     """Follow the request to its end, saying how it stands."""
     began, shown, said_at = desk.clock.monotonic(), "", -HEARTBEAT_S
@@ -119,7 +143,7 @@ async def _wait(
         open_note = session.wake_request
         ours = open_note is not None and open_note.holder == note.holder
         note = open_note if ours and open_note is not None else note
-        if came_up(look, session, since=note.at):
+        if came_up(look, session, since=note.at, recorded=recorded):
             return _done("woke", session)
         if failure := start_failure(before, session):
             return _failed(session, failure)
@@ -127,7 +151,7 @@ async def _wait(
         if now >= note.expires_at or at >= until:
             return await _timed_out(desk, session, longest)
         if not ours:
-            return _failed(session, "the request was taken back")
+            return _failed(session, "the request was taken back" if recorded else LOST)
         text = _held_back(look, session) or f"waking {session.name}"
         if text != shown or at - said_at >= HEARTBEAT_S:
             shown, said_at = text, at

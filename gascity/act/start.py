@@ -27,8 +27,10 @@ from gascity.model.session import Session, SleepIntent, SleepReason, State, Wake
 from gascity.model.world import Truth
 from gascity.observe.ports import Ports
 from gascity.observe.world import Lookout
+from gascity.report.log import logger
 from gascity.runtimes.base import RuntimeUnreachable, StartFailed
 
+log = logger("start")
 MOST_LIFE: Final = timedelta(minutes=5)
 READY_LOOK_S: Final = 0.1
 READY_LOOK_MOST_S: Final = 1.0
@@ -174,7 +176,12 @@ async def _failed(session: Session, previous: SleepReason, ports: Ports, why: st
         record = record_failed_start(asleep, why, settings=ports.city.daemon, now=now)
         return record.session, record.events
 
-    await change(ports, session.id, failed)
+    stored = await change(ports, session.id, failed)
+    if stored.generation < session.generation:
+        # It was never announced, so nobody counts it: whoever asked learns of it now, instead of
+        # having it tried at each patrol (R41, R75).
+        ports.memory.asked.pop(session.id, None)
+        log.warning("start failed, not recorded", session=session.name, problem=why)
 
 
 async def _note_error(session: Session, ports: Ports, why: str) -> None:

@@ -94,6 +94,14 @@ class EmptyDesk:
         written = applied.beads.get(session_id)
         return session_of(written) if written is not None else new
 
+    async def ask(self, session_id: str, fn: Change, /) -> tuple[Session, bool]:
+        """Only a controller wakes sessions."""
+        raise NoController
+
+    def forget(self, session_id: str, /, *, holder: str) -> bool:
+        """Nothing is kept in memory here."""
+        return False
+
     async def apply(self, batch: Batch, /) -> Applied:
         """Write a batch."""
         return self._beads.apply(batch, now=self.clock.now())

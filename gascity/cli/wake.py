@@ -51,6 +51,8 @@ def run(args: argparse.Namespace) -> int:
     text = f"{words} (state {state})" if state and state not in words else words
     blockers = ", ".join(map(str, reply.get("blockers") or ()))
     print(safe(f"{args.session}: {text}" + (f" (blockers: {blockers})" if blockers else "")))
+    if reply.get("note"):
+        note(args, str(reply["note"]))
     return DONE
 
 

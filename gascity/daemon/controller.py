@@ -15,6 +15,7 @@ from typing import Final
 import anyio
 from anyio.abc import TaskGroup
 
+from gascity.act import unrecorded
 from gascity.act.perform import Performer
 from gascity.act.ports import Refused
 from gascity.act.save import Change, Gone, apply, change
@@ -98,7 +99,7 @@ class Controller:
         """What is known now; never waits. A session on a walk is shown where the walk stands."""
         return Snapshot(
             city=self.ports.city,
-            sessions=dict(self.ports.records),
+            sessions=self.ports.shown(),
             plan=shown_now(self._plan, self._world, self.ports),
             world=self._world,
             patrols=self._ended,
@@ -151,6 +152,24 @@ class Controller:
             raise
         self.poke()
         return session
+
+    async def ask(self, session_id: str, fn: Change, /) -> tuple[Session, bool]:
+        """Write a request to be awake, then patrol; the record, and whether it is on disk.
+
+        A store that takes no writes keeps nobody from waking: it is written later (R75).
+        """
+        try:
+            return await self.change(session_id, fn), True
+        except StoreBroken:
+            raise
+        except StoreUnavailable:
+            asked = unrecorded.ask(self.ports, session_id, fn)
+            self.poke()
+            return asked, False
+
+    def forget(self, session_id: str, /, *, holder: str) -> bool:
+        """Take back an attach intent that could not be written; whether there was one."""
+        return unrecorded.forget(self.ports, session_id, holder=holder)
 
     async def apply(self, batch: Batch, /) -> Applied:
         """Write work, waits or events durably, then patrol."""
@@ -243,6 +262,7 @@ class Controller:
             done = await patrol(self.ports, self.lookout, self._performer)
             if remember(self.ports, done, monotonic=self.clock.monotonic()):
                 self.pulse.ask_soon()
+            unrecorded.answered(self.ports, done.world, done.plan)
             self._plan, self._world = done.plan, done.world
             await self._chores.after_patrol(done.world.now)
         except StoreBroken as problem:

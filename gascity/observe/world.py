@@ -160,7 +160,8 @@ class Lookout:
         drifted = session.started_hash != start_hash(agent, city)
         restarts = agent.idle_timeout is not None
         starting = session.ready_at is None
-        return may_sleep or stands_on_somebody or drifted or restarts or starting
+        may_be_trimmed = session.slot is not None  # and a question spares it (R21)
+        return may_sleep or stands_on_somebody or drifted or restarts or starting or may_be_trimmed
 
 
 def watch_of(session: Session, city: City, *, screen: bool) -> Watch:

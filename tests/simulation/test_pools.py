@@ -262,6 +262,17 @@ def test_trimming_spares_whoever_is_needed(need: str) -> None:
         assert city.names() == []
 
 
+def test_a_question_spares_a_slot_that_never_sleeps() -> None:
+    """R21: also where no idle sleep would make anybody look for one."""
+    with DemandCity(workers(max=3, check="count-them", sleep_after_idle=OFF)) as city:
+        city.count("worker", 3)
+        city.settle(4)
+        city.ask("worker-3")
+        city.count("worker", 1)
+        city.settle(5)
+        assert city.names() == city.up() == ["worker-3"]
+
+
 def test_a_lower_max_trims_and_spares_who_works() -> None:
     """R21: `max` from three to one takes spare slots; the worker beyond it ends its job first."""
     with DemandCity(workers(min=3)) as city:

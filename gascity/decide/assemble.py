@@ -289,6 +289,8 @@ def _next_due(entries: Mapping[str, Entry], world: World) -> datetime | None:
             due.append(window.reference_at + limit.delta)
         notes = (session.attach_intent, session.wake_request, *session.pins)
         due.extend(item.expires_at for item in notes if item is not None)
+        if entry.session.wake_request is not None and session.wake_request is None:
+            due.append(world.now + TRY_AGAIN)  # it was answered: what is shown must not stay
         due.extend(at for at in (session.quarantined_until, session.held_until) if at is not None)
         if session.exits or session.failed_starts:
             due.append(world.now + restart_backoff(session, world.now))

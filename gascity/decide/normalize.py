@@ -35,7 +35,6 @@ def normalize_session(session: Session, seen: Sighting, *, now: datetime) -> Ses
     cleaned = _clear_intent(session, seen)
     cleaned = _clear_latch(cleaned)
     cleaned = _expire(cleaned, now)
-    cleaned = _answer(cleaned, seen, now)
     return _keep_detach_clock(cleaned, seen, now)
 
 
@@ -75,20 +74,6 @@ def _expire(session: Session, now: datetime) -> Session:
     if (intent, wake, pins) == (session.attach_intent, session.wake_request, session.pins):
         return session
     return replace(session, attach_intent=intent, wake_request=wake, pins=pins)
-
-
-def _answer(session: Session, seen: Sighting, now: datetime) -> Session:
-    """A wake request of a session that is up and ready is answered: its window starts again.
-
-    While a drain is announced the request stands: it is what cancels it (REC-03, R14, R25). In a
-    pool it stands for one tick, so that the count of that tick knows of it (R21).
-    """
-    up = seen.truth is Truth.RUNNING and session.state is State.AWAKE
-    if session.wake_request is None or not up or session.ready_at is None:
-        return session
-    if session.sleep_intent is not SleepIntent.NONE or session.slot is not None:
-        return session
-    return replace(session, wake_request=None, woke_at=now)
 
 
 def _keep_detach_clock(session: Session, seen: Sighting, now: datetime) -> Session:

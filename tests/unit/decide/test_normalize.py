@@ -153,16 +153,3 @@ def test_walked_and_foreign_sessions_are_left_alone() -> None:
     touched = {one for one in world.sessions if after.sessions[one] is not world.sessions[one]}
     assert touched == {"gc-c"}
     assert after.sessions["gc-c"].attach_intent is None
-
-
-def test_an_answered_wake_request_ends_and_restarts_the_window() -> None:
-    """Who is up and ready when asked for has a whole window from now on (R14, R25)."""
-    asked = awake("mayor", wake_request=a_note(), woke_at=ago(500))
-    after = normalize_session(asked, running(), now=NOON)
-    assert (after.wake_request, after.woke_at) == (None, NOON)
-
-
-def test_a_wake_request_stands_while_a_drain_is_announced() -> None:
-    """It is what cancels the drain (REC-03)."""
-    asked = draining("mayor", wake_request=a_note())
-    assert normalize_session(asked, running(), now=NOON).wake_request is not None

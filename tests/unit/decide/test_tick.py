@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gascity.decide.deliver import TRY_AGAIN
 from gascity.decide.tick import decide
 from gascity.model.duration import seconds
 from gascity.model.plan import AwaitReady, Create, Drain, Plan, Start, Stop
@@ -437,3 +438,13 @@ def test_what_comes_and_goes_between_two_looks_is_not_seen() -> None:
     world = a_world(a_city(agent()), awake(), seen=running(idle_s=1))
     world = replace(world, sessions={**world.sessions, **decide(world).changes})
     assert decide(world).events == ()
+
+
+def test_an_answered_wake_request_restarts_the_window_and_is_looked_at_again_soon() -> None:
+    """Who is up when asked for has a whole window, and no stale sign of the request (R14, R25)."""
+    asked = awake("mayor", wake_request=a_note(), woke_at=ago(500))
+    plan = decide(a_world(a_city(agent("mayor")), asked))
+    [after] = plan.changes.values()
+    assert (after.wake_request, after.woke_at) == (None, NOON)
+    assert plan.next_due is not None
+    assert NOON < plan.next_due <= NOON + TRY_AGAIN

@@ -17,7 +17,7 @@ READY := $(VENV)/.ready
 PYTEST := $(PY) -m pytest
 JOBS ?= 2
 
-.PHONY: help setup demo test test-slow check format bench conformance lock clean
+.PHONY: help setup demo test test-slow faults nightly-faults check format bench conformance lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,12 @@ test: $(READY) ## run the fast tests
 
 test-slow: $(READY) ## run the slow tests (real tmux, long walks)
 	@$(PYTEST) -m slow tests
+
+faults: $(READY) ## break disk, tmux, clock, files; kill the controller (some minutes)
+	@$(PYTEST) -s tests/faults
+
+nightly-faults: $(READY) ## the same for hours: thousands of kills, 100,000 power cuts
+	@KILL_CYCLES=2000 POWER_LIVES=30 POWER_IMAGES=4000 $(PYTEST) -s --timeout 60000 tests/faults
 
 check: $(READY) ## lint, formatting, types
 	@$(PY) -m ruff check .

@@ -21,7 +21,7 @@ from gascity.beads.store import Conflict, StoreBroken, StoreUnavailable
 from gascity.decide.drain import DRAIN, LAST, SHOWN, Effect, Phase, Verdict, follow
 from gascity.decide.exits import fall_asleep, go_cold
 from gascity.decide.explain import payload
-from gascity.decide.relook import DrainContext, Looked, relook
+from gascity.decide.relook import DrainContext, Looked, is_marked, relook
 from gascity.model.events import Event, EventType
 from gascity.model.plan import Blocker, CapabilityClass, Decision
 from gascity.model.session import ExitClass, Session, SleepIntent, SleepReason
@@ -179,7 +179,7 @@ async def _save_asleep(walk: DrainWalk) -> bool:
     if looked is None or world is None or looked.judged is None:
         return False
     bead, session = await read(walk.ports, walk.session_id)
-    if session.version != world.sessions[walk.session_id].version:
+    if session.version != world.sessions[walk.session_id].version or not is_marked(session):
         return False
     now = walk.ports.clock.now()
     done = f"{ExitClass.IDLE_CONTROLLER_STOP}"

@@ -22,11 +22,13 @@ from gascity.model.session import (
     State,
     StopReason,
 )
-from gascity.model.world import Exit, Sighting
+from gascity.model.world import Exit, Sighting, Truth
 
 QUARANTINE_FIRST: Final = timedelta(minutes=5)
 QUARANTINE_MOST: Final = timedelta(hours=2)
 BACKOFF_MOST: Final = timedelta(seconds=60)
+STOP_TAKES_AT_MOST: Final = timedelta(seconds=60)
+"""How long an announced stop may still take effect after whoever asked for it is gone."""
 
 ASLEEP_AFTER: Final[Mapping[StopReason, SleepReason]] = {
     # A stop we asked for outside the idle path, and what the record says after it.
@@ -251,6 +253,19 @@ def go_cold(session: Session, judged: Judged, *, now: datetime) -> Session:
         fingerprint=judged.fingerprint.value,
         fingerprint_inputs=judged.fingerprint.inputs,
     )
+
+
+def forget_old_stop(session: Session, seen: Sighting, *, now: datetime) -> Session:
+    """The record without the note of a stop that came to nothing, or whose session is down anyway.
+
+    Left there it would pass a later exit off as ours, and keep everything from being told (R41).
+    """
+    note = session.stop_note
+    if note is None or seen.truth is Truth.UNKNOWN:
+        return session
+    if seen.truth is Truth.RUNNING and timedelta(0) <= now - note.at <= STOP_TAKES_AT_MOST:
+        return session
+    return replace(session, stop_note=None)
 
 
 def _event(

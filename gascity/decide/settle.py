@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from gascity.decide.case import Case, Settled, drop_intent, stopped_event
-from gascity.decide.exits import fall_asleep, record_exit
+from gascity.decide.exits import fall_asleep, forget_old_stop, record_exit
 from gascity.decide.idle import is_starting, sleep_is_asked
 from gascity.decide.stopped import (
     after_exit,
@@ -48,8 +48,12 @@ from gascity.model.world import ScreenVerdict, Truth
 
 
 def settle(case: Case) -> Settled:
-    """Follow the session's path."""
-    return PATHS[case.row.path](case)
+    """Follow the session's path. Where it stops nobody, an old announcement of a stop is over."""
+    settled = PATHS[case.row.path](case)
+    if settled.session.stop_note is None or isinstance(settled.action, Stop | Retire):
+        return settled
+    session = forget_old_stop(settled.session, case.seen, now=case.world.now)
+    return replace(settled, session=session)
 
 
 def _hold(case: Case) -> Settled:

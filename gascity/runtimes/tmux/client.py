@@ -49,6 +49,11 @@ class Reply:
         return self.code != 0 and _GONE.search(self.err) is not None
 
     @property
+    def is_nobody_there(self) -> bool:
+        """A server answered, and it has no session at all."""
+        return self.code != 0 and not self.out and self.err.strip() == "no current target"
+
+    @property
     def is_cut_off(self) -> bool:
         """The server ended while it answered."""
         return self.code != 0 and ("server exited" in self.err or "lost server" in self.err)

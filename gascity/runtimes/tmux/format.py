@@ -1,7 +1,8 @@
 """What tmux is asked for in one look at the whole host, and how its answer is read.
 
-One client prints two kinds of lines: panes and clients. A line that cannot be read makes the whole
-answer doubtful.
+One client prints two kinds of lines, panes and clients, and a last one that says it is all. A line
+that cannot be read, or an answer that breaks off at whatever place, makes the whole doubtful: what
+is missing from half an answer would pass for stopped.
 
 Source: DESIGN §8 (R10, R12, R37, R45)
 """
@@ -43,7 +44,14 @@ LOOK: Final = (
     "list-clients",
     "-F",
     _CLIENTS,
+    ";",
+    "display-message",
+    "-p",
+    "E|#{pid}",
 )
+# More than any terminal shows, escape sequences included; what judges screens is asked every tick.
+MOST_SIGNS: Final = 200_000
+MOST_SIGNS_A_LINE: Final = 6_000
 _SCREEN: Final = (
     "pane_id",
     "cursor_flag",
@@ -135,7 +143,10 @@ def _read_host(lines: Iterable[str]) -> Host:
     panes: dict[str, list[Pane]] = {}
     facts: dict[str, dict[str, str]] = {}
     attached: dict[str, int] = {}
+    ended = 0
     for line in lines:
+        if ended:
+            raise ValueError(f"{line[:40]!r} after the end")
         kind, _, rest = line.partition("|")
         if kind == "P":
             fact = dict(zip(_PANE, rest.split("|", len(_PANE) - 1), strict=True))
@@ -145,10 +156,12 @@ def _read_host(lines: Iterable[str]) -> Host:
         elif kind == "C":
             control, name = rest.split("|", 1)
             attached[name] = attached.get(name, 0) + (control != "1")
+        elif kind == "E":
+            ended = int(rest)
         else:
             raise ValueError(f"{line[:40]!r}")
-    if not server_pid:
-        raise ValueError("no panes")
+    if not server_pid or ended != server_pid:
+        raise ValueError("it breaks off")
     return Host(
         server_pid=server_pid,
         sessions={
@@ -213,6 +226,8 @@ def read_captures(word: str, out: str) -> dict[str, tuple[Screen, int]]:
         words = heading.split("|", len(_SCREEN) - 1)
         if len(words) != len(_SCREEN) or not all(map(_is_number, words[2:4] + words[5:6])):
             continue
+        if len(text) > MOST_SIGNS or max(map(len, text.split("\n"))) > MOST_SIGNS_A_LINE:
+            continue  # no picture is a doubt; a program can make its window as large as it likes
         pane, flag, x, y, alternate, activity, title = words
         screen = read_screen(
             text,

@@ -62,9 +62,12 @@ class TmuxHost:
             if self.lost_server:
                 raise RuntimeUnreachable(self.lost_server)
             return EMPTY
-        if reply.code != 0:
+        if reply.is_nobody_there:
+            host = Host(server_pid=listener(self.client.socket))
+        elif reply.code != 0:
             raise RuntimeUnreachable(f"tmux failed: {reply.err.strip() or reply.code}")
-        host = read_host(reply.out) if reply.out else Host(server_pid=listener(self.client.socket))
+        else:
+            host = read_host(reply.out)
         if host.server_pid:
             self._meet(host.server_pid)
         return host

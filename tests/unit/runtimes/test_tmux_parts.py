@@ -20,11 +20,12 @@ from gascity.runtimes.tmux.client import client_environment, literal, quoted, so
 from gascity.runtimes.tmux.format import mark_of, read_captures, read_host
 
 PANE: Final = "P|77|$1|%1|4711|0|||100|90|%1|mark|tok|worker-1"
+END: Final = "E|77"
 
 
 def test_panes_and_clients_become_sessions() -> None:
     """People are counted, observers are not; the agent's pane is known (R12)."""
-    host = read_host(f"{PANE}\n{PANE.replace('%1|4711', '%2|4712')}\nC|0|worker-1\nC|1|worker-1\n")
+    host = read_host(f"{PANE}\n{PANE.replace('%1|4711', '%2|4712')}\nC|0|worker-1\nC|1|worker-1\n{END}")
     hosted = host.sessions["worker-1"]
     assert (host.server_pid, hosted.attached, hosted.agent.pid) == (77, 1, 4711)
     assert [pane.pid for pane in hosted.panes] == [4711, 4712]
@@ -32,7 +33,7 @@ def test_panes_and_clients_become_sessions() -> None:
 
 def test_a_name_may_hold_the_separator() -> None:
     """A foreign session may be called anything (R37)."""
-    host = read_host(f"{PANE}|x\nC|0|worker-1|x\n")
+    host = read_host(f"{PANE}|x\nC|0|worker-1|x\n{END}")
     assert host.sessions["worker-1|x"].attached == 1
 
 
@@ -42,12 +43,18 @@ def test_a_name_may_hold_the_separator() -> None:
 )
 def test_a_dead_pane_tells_how(dead: str, end: Exit) -> None:
     """Status and signal, as number or name (R11)."""
-    host = read_host(PANE.replace("0|||", dead))
+    host = read_host(f"{PANE}\n{END}".replace("0|||", dead))
     assert host.sessions["worker-1"].agent.exit == end
     assert host.sessions["worker-1"].live == ()
 
 
-@pytest.mark.parametrize("out", ["nonsense", "P|1|2", "C|0", f"{PANE}\nP|x", "\n", "C|0|a"])
+@pytest.mark.parametrize(
+    "out",
+    [
+        "nonsense", "P|1|2", "C|0", f"{PANE}\nP|x", "", "\n", "C|0|a", PANE, END, "E|x",
+        f"{PANE}\nE|78", f"{PANE}\n{END}\n{PANE}", f"{PANE}\nC|0|worker-1\n",
+    ],
+)  # fmt: skip
 def test_a_garbled_answer_is_unclear(out: str) -> None:
     """What cannot be read proves nothing about anybody (R10)."""
     with pytest.raises(RuntimeUnreachable, match="garbled"):

@@ -25,7 +25,8 @@ END: Final = "E|77"
 
 def test_panes_and_clients_become_sessions() -> None:
     """People are counted, observers are not; the agent's pane is known (R12)."""
-    host = read_host(f"{PANE}\n{PANE.replace('%1|4711', '%2|4712')}\nC|0|worker-1\nC|1|worker-1\n{END}")
+    second = PANE.replace("%1|4711", "%2|4712")
+    host = read_host(f"{PANE}\n{second}\nC|0|worker-1\nC|1|worker-1\n{END}")
     hosted = host.sessions["worker-1"]
     assert (host.server_pid, hosted.attached, hosted.agent.pid) == (77, 1, 4711)
     assert [pane.pid for pane in hosted.panes] == [4711, 4712]

@@ -16,8 +16,9 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 PYTEST := $(PY) -m pytest
 JOBS ?= 2
+FUZZ_MINUTES ?= 1
 
-.PHONY: help setup demo test test-slow faults nightly-faults check format bench conformance lock clean
+.PHONY: help setup demo test test-slow faults nightly-faults check format fuzz bench conformance lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +52,9 @@ check: $(READY) ## lint, formatting, types
 format: $(READY) ## put the code in the house format
 	@$(PY) -m ruff check --fix-only --quiet .
 	@$(PY) -m ruff format .
+
+fuzz: $(READY) ## feed every reader hostile inputs for FUZZ_MINUTES (1)
+	@$(PY) -m tests.security.fuzz --minutes $(FUZZ_MINUTES)
 
 bench: $(READY) ## measure; prints a Markdown table
 	@$(PY) -m tests.bench

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from gascity.beads.bead import Bead
@@ -145,8 +146,22 @@ def forget_events(db: sqlite3.Connection, up_to: int) -> int:
     return db.execute("DELETE FROM events WHERE seq <= ?", (up_to,)).rowcount
 
 
+@contextmanager
+def _readable(what: object) -> Iterator[None]:
+    """A row that somebody else wrote is a fault of the database, by name, and never another."""
+    try:
+        yield
+    except (ValueError, TypeError, AttributeError, RecursionError) as fault:
+        raise sqlite3.DatabaseError(f"{what} is not readable: {fault}") from None
+
+
 def _bead(row: tuple[Any, ...]) -> tuple[int, Bead]:
-    return row[0], Bead(
+    with _readable(f"record {row[1]}"):
+        return row[0], _read_bead(row)
+
+
+def _read_bead(row: tuple[Any, ...]) -> Bead:
+    return Bead(
         id=row[1],
         type=row[2],
         status=row[3],
@@ -183,6 +198,11 @@ def _bead_row(ordinal: int, bead: Bead) -> tuple[Any, ...]:
 
 
 def _event(row: tuple[Any, ...]) -> Event:
+    with _readable(f"event {row[0]}"):
+        return _read_event(row)
+
+
+def _read_event(row: tuple[Any, ...]) -> Event:
     return Event(
         seq=row[0],
         ts=time_of(row[1]),

@@ -24,7 +24,7 @@ from gascity.observe.clock import Clock
 from gascity.observe.commands import NOT_OURS, Ran, run_command
 from gascity.observe.demand import NOT_ASKED
 
-NO_WORK: Final = re.compile(r"\s*(\[\s*\]|\{\s*\}|null)?\s*|.*No ready work found.*", re.DOTALL)
+_EMPTY: Final = re.compile(r"\[\s*\]|\{\s*\}|null|")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,14 +68,14 @@ class Checks:
     def desired(self, identity: str) -> Reading[int]:
         """The count a pool's check printed last."""
         answer = self._answers.get(("check", identity))
-        return _count(answer.reading if answer is not None else NOT_ASKED)
+        return count_of(answer.reading if answer is not None else NOT_ASKED)
 
     def has_work(self, identity: str) -> Reading[bool]:
         """Whether an agent's work query found work last."""
         answer = self._answers.get(("work_query", identity))
         reading = answer.reading if answer is not None else NOT_ASKED
         if isinstance(reading, Known):
-            return Known(NO_WORK.fullmatch(reading.value) is None)
+            return Known(says_work(reading.value))
         return reading
 
     async def _run(self, answer: Answer, agent: Agent, city: City) -> None:
@@ -111,7 +111,12 @@ def _reading(ran: Ran) -> Reading[str]:
     return Known(ran.out)
 
 
-def _count(reading: Reading[str]) -> Reading[int]:
+def says_work(printed: str) -> bool:
+    """Whether what a work query printed names any work; linear in its length, whatever it is."""
+    return not _EMPTY.fullmatch(printed.strip()) and "No ready work found" not in printed
+
+
+def count_of(reading: Reading[str]) -> Reading[int]:
     """A printed count; anything else is unclear, never zero."""
     if not isinstance(reading, Known):
         return reading

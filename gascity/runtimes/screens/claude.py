@@ -22,7 +22,7 @@ from gascity.runtimes.screens.text import Line, Screen, joined, without_sides
 
 GLYPHS: Final = "❯>!#"
 SPINNERS: Final = "·✢✳✶✻✽*"
-_RULE: Final = re.compile(r"^\s?(?=.*[─━]{8})[─━╭╰┌└]{2,}.*[─━╮╯┐┘]$")
+_RULE: Final = re.compile(r"^\s?(?=.*[─━]{8})[─━╭╰┌└]{2}.*[─━╮╯┐┘]$")
 _HISTORY: Final = re.compile(rf"^([●⏺❯>]|[{SPINNERS}] .* for \d|\s*⎿)")
 _INPUT_ROWS: Final = 20
 _TAIL: Final = 25
@@ -152,7 +152,7 @@ def _pending(name: str, pattern: str, *, kind: str = "", region: str = "dialog")
 
 
 _LIMIT: Final = (
-    r"(?i)^\s*[⎿●⏺]?\s*(You've (hit|reached) your .{0,40}limit|Claude( AI)? usage limit reached"
+    r"(?i)^\s*+[⎿●⏺]?\s*+(You've (hit|reached) your .{0,40}limit|Claude( AI)? usage limit reached"
     r"|\S+ ?(hour|weekly|daily|session|usage) limit reached|.{0,20}spend limit reached"
     r"|API Error: Request rejected \(429\)|Credit balance is too low)"
 )
@@ -166,7 +166,7 @@ RULES: Final = (
         name="crashed",
         verdict=ScreenVerdict.SHELL,
         region="last",
-        pattern=r"^\S*\w@[\w.-]+[: ]\S*.*[$#%] ?$|^(ba|z|da|k|fi)?sh[-\d.]*[$#%>] ?$|^[$#%] ?$"
+        pattern=r"^\S*\w@[\w.-]++[: ].*[$#%] ?$|^(ba|z|da|k|fi)?sh[-\d.]*[$#%>] ?$|^[$#%] ?$"
         r"|command not found$|^Killed$|Segmentation fault",
     ),
     Rule(
@@ -188,7 +188,7 @@ RULES: Final = (
         pattern=r"(?i)\bSelect model\b|\bResume session\b|\bBackground tasks\b",
     ),
     _pending("trust", r"Quick safety check|I trust this folder|Do you trust the files"),
-    _pending("bypass", r"Bypass Permissions mode.*No, exit", kind="startup"),
+    _pending("bypass", r"Bypass Permissions mode.{0,4000}No, exit", kind="startup"),
     _pending(
         "startup",
         r"custom API key in your environment|Select login method|Choose the text style"
@@ -237,7 +237,7 @@ RULES: Final = (
         verdict=ScreenVerdict.BUSY,
         region="live",
         pattern=r"Retrying in \d+ ?s|Waiting for API response|No response from API"
-        r"|⎿\s+(Running|Waiting)…|ctrl\+b .*to run in background",
+        r"|⎿\s+(Running|Waiting)…|ctrl\+b .{0,200}to run in background",
     ),
     Rule(
         name="queued",

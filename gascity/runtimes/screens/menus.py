@@ -16,7 +16,7 @@ from typing import Final
 from gascity.runtimes.screens.text import Line, without_sides
 
 CURSORS: Final = "❯›●→▸>◉▶"
-_OPTION: Final = re.compile(rf"^\s*(?P<cursor>[{CURSORS}])?\s*\d{{1,2}}[.)]\s+\S")
+_OPTION: Final = re.compile(rf"^\s*+(?P<cursor>[{CURSORS}])?\s*+\d{{1,2}}[.)]\s+\S")
 _BORDER: Final = re.compile(r"^\s*[─━═╭╮╰╯┌┐└┘╌┄┈▔▁\-_]{3,}.*$|^\s*[╭╰┌└].*$")
 KEYS: Final = re.compile(
     r"(?i)\b(enter|return|esc(ape)?|tab|space|arrows?|arrow keys|↑/?↓|[yn])\b\]?\s*"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
 import struct
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ class ServerId:
     def parse(cls, text: str) -> ServerId | None:
         """The identity that `str` wrote; None for anything else."""
         parts = text.rsplit(" ", 2)
-        if len(parts) != 3 or not parts[1].isdigit():
+        if len(parts) != 3 or not re.fullmatch("[0-9]{1,9}", parts[1]):
             return None
         return cls(socket=parts[0], pid=int(parts[1]), started=parts[2])
 

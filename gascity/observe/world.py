@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 
@@ -43,11 +43,15 @@ class Lookout:
         Raises:
             StoreUnavailable: the records themselves could not be read.
         """
+        walking = dict(self.ports.memory.walks)
         sessions = await self.sessions()
         self._decoded = {known.id: (known.version, known) for known in sessions}
         world, foreign = await self._world(sessions, screens=self._wants_screen)
         self.foreign = foreign
-        return world
+        # What a walk wrote after its record was read is not in this picture: it is left alone
+        # for once, also when that walk has ended meanwhile.
+        walks = {**walking, **world.memory.walks}
+        return replace(world, memory=replace(world.memory, walks=walks))
 
     async def session(self, session_id: str) -> World:
         """The session, and every session whose hard wakes can keep it awake (R27).

@@ -1,0 +1,24 @@
+"""Faults that simulated lives found, each as the shortest story that still shows it."""
+
+from __future__ import annotations
+
+from gascity.testing.city import FakeCity
+from gascity.testing.records import a_city, agent
+from gascity.testing.script import BEFORE
+
+
+def test_a_patrol_that_began_during_a_drain_does_not_finish_it_again() -> None:
+    """Its picture of the record is older than the end of the walk (R28, R34, EVT-04)."""
+    with FakeCity(a_city(agent("mayor"))) as city:
+        city.tick()
+        city.clock.advance(61)
+        waiting: list[bool] = []
+        city.script.before("save asleep", lambda: waiting.append(True), of="mayor")
+        gate = city.script.hold(BEFORE, "save asleep", of="mayor")
+        # The walk stands still until the next patrol has read the records and asks the runtime.
+        city.script.always(BEFORE, "list", lambda: gate.open() if waiting else None)
+        city.host.took["list"] = 1.0
+        city.live(100)
+        assert waiting
+        assert [event.subject for event in city.events("session.stopped")] == ["mayor"]
+        assert city.overseer.violations == []

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Coroutine
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import anyio
 
@@ -77,7 +77,7 @@ class FakeCity(People):
         other._settle()
         return other
 
-    def __enter__(self) -> FakeCity:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -1,7 +1,7 @@
 """Who needs a session, read from the bare records: shares nothing with the rules under test.
 
-Only what tests bring about is understood: work by assignee, waits and messages, requests
-and pins by expiry, suspension, and dependents at every level.
+Only what tests bring about is understood: work by assignee and route, blocked or put off, waits and
+messages, requests and pins by expiry, suspension, and dependents at every level.
 
 Source: DESIGN §5 (R18, R19, R27); X2 of the reliability targets
 """
@@ -18,11 +18,15 @@ from gascity.beads.bead import MESSAGE, SESSION, TASK, WAIT, Bead
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """A copy of every open record at one instant. `edges` is {template: what it depends on}."""
+    """A copy of every open record at one instant. `edges` is {template: what it depends on}.
+
+    `suspended` are the templates that the config suspends.
+    """
 
     beads: tuple[Bead, ...]
     now: datetime
     edges: Mapping[str, tuple[str, ...]]
+    suspended: frozenset[str] = frozenset()
 
     def session(self, name: str) -> Bead | None:
         """The open record of the session of that name."""
@@ -48,26 +52,67 @@ class Records:
         """What is asked of a session by other records: work, wait."""
         found = set()
         for other in self.beads:
-            if other.type == TASK and other.assignee in (name_of(bead), bead.id):
+            if other.type == TASK and self._is_for(other, bead) and self.can_be_done(other):
                 found.add("work")
-            if other.type == WAIT and other.metadata.get("session_id") == bead.id:
-                due = other.metadata.get("due_at")
-                if other.metadata.get("state") == "ready" or (due and _time(due) <= self.now):
-                    found.add("wait")
+            waits = other.type == WAIT and other.metadata.get("session_id") == bead.id
+            if waits and self._is_met(other):
+                found.add("wait")
             wakes = other.type == MESSAGE and other.metadata.get("mode") == "wake"
             if wakes and other.metadata.get("session_id") == bead.id:
                 found.add("wait")
         return frozenset(found)
 
+    def can_be_done(self, task: Bead) -> bool:
+        """Whether somebody could act on it now: neither blocked nor put off (R19)."""
+        later = task.metadata.get("defer_until")
+        held = any(other.id in task.blocked_by for other in self.beads)
+        return not held and not (later and _time(later) > self.now)
+
+    def _is_for(self, task: Bead, session: Bead) -> bool:
+        """Whether it names this one session; the name of a pool names no slot of it (R19)."""
+        names = {name_of(session), session.id}
+        if not session.metadata.get("pool_slot"):
+            names.add(session.metadata.get("template", ""))
+        return (task.assignee or task.metadata.get("gc.routed_to", "")) in names
+
+    def _is_met(self, wait: Bead) -> bool:
+        said = wait.metadata
+        if said.get("state") == "ready":
+            return True
+        if said.get("kind") == "beads":
+            live = {bead.id for bead in self.beads}
+            return not any(one in live for one in said.get("dep_ids", "").split(","))
+        due = said.get("due_at", "")
+        return bool(due) and _time(due) <= self.now
+
     def needs(self, name: str) -> frozenset[str]:
         """Every durable hard wake of a session: its own, and `dependency` for its dependents'."""
         bead = self.session(name)
-        if bead is None or is_held(bead):
+        if bead is None or self.is_held(bead):
             return frozenset()
         found = set(self.asked(bead) | self.demanded(bead))
-        if any(self.asked(one) or self.demanded(one) for one in self.dependents(bead)):
+        if self._bears(bead) and any(
+            self.asked(one) or self.demanded(one) for one in self.dependents(bead)
+        ):
             found.add("dependency")
         return frozenset(found)
+
+    def is_held(self, bead: Bead) -> bool:
+        """Whether the config, an administrator or its own failures hold it, whatever the demand."""
+        return is_held(bead) or bead.metadata.get("template") in self.suspended
+
+    def _bears(self, bead: Bead) -> bool:
+        """Whether it would be the one of its template that others stand on (R22).
+
+        Of several slots only one is needed; while another one is up and stays, this one is free.
+        """
+        return not any(
+            one.id != bead.id
+            and one.metadata.get("template") == bead.metadata.get("template")
+            and one.metadata.get("state") == "awake"
+            and not one.metadata.get("sleep_intent")
+            for one in self.sessions()
+        )
 
     def dependents(self, bead: Bead) -> list[Bead]:
         """Sessions that need this one's template, directly or not, and are not held."""
@@ -75,7 +120,7 @@ class Records:
         return [
             one
             for one in self.sessions()
-            if one.metadata.get("template") in wanted and not is_held(one)
+            if one.metadata.get("template") in wanted and not self.is_held(one)
         ]
 
 

@@ -48,6 +48,7 @@ class FakeSession:
     agent_exited: bool = False
     lines: list[str] = field(default_factory=list)
     typed: list[str] = field(default_factory=list)
+    heard: list[str] = field(default_factory=list)  # typed into any run of it
     interrupts: int = 0
     starts: int = 0  # runs begun, by whomever
     stops: int = 0  # runs ended by `stop`
@@ -96,6 +97,7 @@ class FakeSession:
     def take(self, text: str, *, now: datetime) -> None:
         """It is told something, and answers at once."""
         self.typed.append(text)
+        self.heard.append(text)
         self.lines[-1:] = [f"{PROMPT} {text}", f"● done: {text}", PROMPT]
         self.activity = now
 

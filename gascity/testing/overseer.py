@@ -97,6 +97,8 @@ class Overseer:
             return None
         if bead.metadata.get("sleep_intent") != PENDING:
             return self._broken("S3", name, "a stop without a durable intent")
+        if _is_forced(bead.metadata):
+            return None  # an operator's order overrules every wake and every doubt (R64)
         since = max(self._pending.get(name, 0), self._life)
         for call, of in (*((read, "") for read in STORE_READS), ("is_running", name)):
             read = self._reads.get((call, of))
@@ -104,7 +106,7 @@ class Overseer:
                 self._broken("S1", name, f"stopped without a look at {call} after the intent")
             elif read.failed:
                 self._broken("S7", name, f"stopped although {call} had no answer")
-        for wake in self._wakes_read(name):
+        for wake in sorted(self._wakes_read(name)):
             self._broken("S1", name, f"stopped through {wake}, which it had read")
         for reading in ("attached", "pending", "activity"):
             if isinstance(self._value(reading, name), Unclear):
@@ -143,7 +145,7 @@ class Overseer:
         name = name_of(new)
         was, now = old.metadata, new.metadata
         intent = (was.get("sleep_intent", ""), now.get("sleep_intent", ""))
-        if _is_cold(now) and not _is_cold(was):
+        if _is_cold(now) and not _is_cold(was) and not _is_forced(was):
             self._judge_commit(name, intent[0], now, said)
         if intent == ("", PENDING) and ("session.draining", name) not in said:
             self._broken("EVT", name, "an intent without session.draining")
@@ -220,6 +222,10 @@ class Overseer:
 
 def _is_cold(metadata: Mapping[str, str]) -> bool:
     return metadata.get("state") == "asleep" and metadata.get("sleep_reason") == "idle"
+
+
+def _is_forced(metadata: Mapping[str, str]) -> bool:
+    return bool(json.loads(metadata.get("sleep_request") or "{}").get("force"))
 
 
 def _count(metadata: Mapping[str, str]) -> int:

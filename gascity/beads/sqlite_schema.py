@@ -104,11 +104,14 @@ def open_file(path: Path) -> sqlite3.Connection:
 def _make_private(path: Path) -> None:
     """Folder 0700 and file 0600. Only a missing file is opened: see the charter about locks.
 
-    A link is refused: SQLite would follow it, and so would the change of its mode (E9).
+    A link is refused: SQLite would follow it, and so would the change of its mode (E9). So is a
+    file of somebody else.
     """
     names = (path, *(path.with_name(f"{path.name}{end}") for end in _BESIDE))
     if link := next((one for one in names if one.is_symlink()), None):
         raise StoreUnavailable(f"{link} is a link; move it away")
+    if other := next((one for one in names if _is_anothers(one)), None):
+        raise StoreUnavailable(f"{other} belongs to another user; give it back or move it away")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path.parent.stat().st_mode & 0o077:
@@ -122,6 +125,14 @@ def _make_private(path: Path) -> None:
         pass  # another process was faster; the lock decides
     except OSError as failure:
         raise StoreUnavailable(f"{path}: {failure.strerror or failure}") from failure
+
+
+def _is_anothers(file: Path) -> bool:
+    """Whether somebody else owns it: he could read and write what we keep there (R70, E9)."""
+    try:
+        return file.stat().st_uid != os.geteuid()
+    except OSError:
+        return False
 
 
 def _checked_version(db: sqlite3.Connection, path: Path) -> int:

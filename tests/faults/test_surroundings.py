@@ -161,6 +161,7 @@ def test_a_full_disk_keeps_everybody_up_and_lets_people_wake_and_attach() -> Non
                 assert set(city.hosted()) == {"cold", "warm"}
             person = city.terminal("attach", "cold")
             wait_until(lambda: city.clients() == ["cold"], what="attached")
+            city.wait("cold", lambda one: "attached" in one["hard_wakes"], what="seen attached")
             assert person.detach() == 0
             assert city.events(after=seen) == []
         finally:

@@ -212,6 +212,7 @@ class TestTmux:
             lines = [f"display-message -p -- {quoted(literal(text))}\n" for text in batch]
             tmux(server, "source-file", "-", script="".join(lines))
 
+    @pytest.mark.slow
     def test_the_batch_that_makes_a_session_cannot_be_broken_out_of(
         self, marker: Path, server: Path
     ) -> None:
@@ -230,6 +231,7 @@ class TestTmux:
             tmux(server, "source-file", "-", script="".join(script))
         assert tmux(server, "list-sessions", "-F", "#{session_name}").split() == ["host"]
 
+    @pytest.mark.slow
     @pytest.mark.anyio
     async def test_real_sessions_run_where_they_should_and_hear_what_was_said(
         self, marker: Path, tmp_path: Path

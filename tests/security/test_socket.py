@@ -37,6 +37,7 @@ def sock(city: RealCity) -> Path:
     return city.path / ".gc" / "controller.sock"
 
 
+@pytest.mark.slow
 class TestWhose:
     """E1: a socket of ours, in a folder of ours."""
 
@@ -139,6 +140,7 @@ def test_a_controller_of_another_user_is_not_believed() -> None:
     assert heard == [""], "it was told nothing"
 
 
+@pytest.mark.slow
 class TestHowMuch:
     """E3: one short strict line, few connections, little patience."""
 

@@ -18,7 +18,7 @@ PYTEST := $(PY) -m pytest
 JOBS ?= 2
 FUZZ_MINUTES ?= 1
 
-.PHONY: help setup demo test test-slow faults nightly-faults check format fuzz bench conformance lock clean
+.PHONY: help setup demo test test-slow test-matrix test-lives faults nightly-faults check format fuzz bench conformance lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,8 +35,13 @@ demo: $(READY) ## watch a real session fall asleep, stay asleep and wake
 test: $(READY) ## run the fast tests
 	@$(PYTEST) -n $(JOBS) --dist loadfile -m 'not slow' tests
 
-test-slow: $(READY) ## run the slow tests (real tmux, long walks)
-	@$(PYTEST) -m slow tests
+test-slow: test-matrix test-lives ## run the slow tests: every interleaving, then real parts
+
+test-matrix: $(READY) ## every cut of a drain, every arrival, every outcome, in virtual time
+	@$(PYTEST) -n $(JOBS) --dist worksteal -m slow tests/interleavings
+
+test-lives: $(READY) ## whole lives of cities on real tmux, disks and processes
+	@$(PYTEST) -n $(JOBS) --dist loadfile -m slow --ignore tests/interleavings tests
 
 faults: $(READY) ## break disk, tmux, clock, files; kill the controller (some minutes)
 	@$(PYTEST) -s tests/faults

@@ -18,7 +18,7 @@ PYTEST := $(PY) -m pytest
 JOBS ?= 2
 FUZZ_MINUTES ?= 1
 
-.PHONY: help setup demo test test-slow test-matrix test-lives faults nightly-faults check format fuzz bench conformance lock clean
+.PHONY: help setup demo test test-slow test-matrix test-lives faults nightly-faults nightly check format fuzz bench conformance lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,8 @@ faults: $(READY) ## break disk, tmux, clock, files; kill the controller (some mi
 
 nightly-faults: $(READY) ## the same for hours: thousands of kills, 100,000 power cuts
 	@KILL_CYCLES=2000 POWER_LIVES=30 POWER_IMAGES=4000 $(PYTEST) -s --timeout 60000 tests/faults
+
+nightly: nightly-faults ## everything that takes hours
 
 check: $(READY) ## lint, formatting, types
 	@$(PY) -m ruff check .

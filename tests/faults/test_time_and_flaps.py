@@ -186,6 +186,7 @@ def test_ten_thousand_pieces_of_work_start_nobody_in_vain() -> None:
         written, moved = flap(city, edge, own=1)
         print(f"\n{FLAPS} flaps of work: {written} writes, {moved} starts and stops")
         assert moved <= FLAPS + 2
+        assert written <= FLAPS + 4 * moved, "one an edge, besides what a start or stop takes"
         assert len(city.events("session.woke")) <= FLAPS // 2 + 1
         assert city.session("worker").state in (State.ASLEEP, State.AWAKE)
 

@@ -201,9 +201,8 @@ def on_disk(disk: Disk) -> Iterator[None]:
         yield
 
 
-def files_after(ops: Iterable[Op]) -> dict[str, bytes]:
-    """{name: contents} of what these operations leave."""
-    files: dict[str, bytearray] = {}
+def _do(files: dict[str, bytearray], ops: Iterable[Op]) -> None:
+    """Let these operations happen to the contents of files."""
     for op in ops:
         if op.kind == "write":
             held = files.setdefault(op.file, bytearray())
@@ -215,7 +214,6 @@ def files_after(ops: Iterable[Op]) -> dict[str, bytes]:
             del held[op.at :]
         elif op.kind == "delete":
             files.pop(op.file, None)
-    return {name: bytes(held) for name, held in files.items()}
 
 
 def images(ops: Sequence[Op]) -> Iterator[tuple[int, str, dict[str, bytes]]]:
@@ -225,27 +223,33 @@ def images(ops: Sequence[Op]) -> Iterator[tuple[int, str, dict[str, bytes]]]:
     write torn at each 512 bytes. What was synced, and deletions, which SQLite syncs, is there.
     """
     acked = 0
-    safe: list[Op] = []
+    safe: dict[str, bytearray] = {}
+
+    def after(kept: Sequence[Op]) -> dict[str, bytes]:
+        files = {name: bytearray(held) for name, held in safe.items()}
+        _do(files, kept)
+        return {name: bytes(held) for name, held in files.items()}
+
     loose: list[Op] = []
     for number, op in enumerate(ops):
         if op.kind == "ack":
             acked = op.at
         elif op.kind == "sync":
-            safe += [one for one in loose if one.file == op.file]
+            _do(safe, [one for one in loose if one.file == op.file])
             loose = [one for one in loose if one.file != op.file]
         elif op.kind == "delete":
-            safe.append(op)
+            _do(safe, [op])
             loose = [one for one in loose if one.file != op.file]
         else:
             loose.append(op)
         for kept in range(len(loose)):
-            yield acked, f"{number}: first {kept} of {len(loose)}", files_after(safe + loose[:kept])
-        yield acked, f"{number}: all", files_after(safe + loose)
+            yield acked, f"{number}: first {kept} of {len(loose)}", after(loose[:kept])
+        yield acked, f"{number}: all", after(loose)
         for lost in range(len(loose) - 1):
             rest = loose[:lost] + loose[lost + 1 :]
-            yield acked, f"{number}: without {lost} of {len(loose)}", files_after(safe + rest)
+            yield acked, f"{number}: without {lost} of {len(loose)}", after(rest)
         for place, one in enumerate(loose):
             for cut in range(512, len(one.data), 512):
                 torn = Op("write", one.file, one.at, one.data[:cut])
                 rest = [*loose[:place], torn, *loose[place + 1 :]]
-                yield acked, f"{number}: {place} torn at {cut}", files_after(safe + rest)
+                yield acked, f"{number}: {place} torn at {cut}", after(rest)

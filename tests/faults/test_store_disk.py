@@ -31,12 +31,11 @@ from gascity.testing.people import at_once
 from gascity.testing.records import a_city, agent, span
 from tests.faults.disk import Disk, Op, images, on_disk
 
-# A minute on two busy cores: `make faults` runs it, `make test` does not.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
-
 State: TypeAlias = tuple[Any, ...]
 MOST_IMAGES: Final = int(os.environ.get("POWER_IMAGES", "1500"))
 LIVES: Final = int(os.environ.get("POWER_LIVES", "1"))
+# A minute on two busy cores: `make faults` runs it, `make test` does not.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600 * LIVES)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +85,7 @@ def life(times: int = 1) -> tuple[Step, ...]:
             city.live(40)
             city.finish(bead)
             city.live(100)
-        assert len(city.events("session.stopped")) >= 2 * times
+        assert len(city.events("session.stopped")) > times
         now = city.clock.now()
     steps.append(Step(now=now, note=now.isoformat()))
     steps.append(Step(now=now - timedelta(seconds=60)))

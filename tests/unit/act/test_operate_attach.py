@@ -72,7 +72,7 @@ def test_the_intent_lives_as_long_as_a_start_may_take(startup_s: int, life_s: in
 
 
 def test_an_awake_session_is_handed_over_with_nothing_written() -> None:
-    """No intent, no wait (ATT-06, F51)."""
+    """No intent, no wait (ATT-06, ATT-23, F51)."""
     desk = FakeDesk(awake())
     said = Said()
     assert run(desk, attach, "mayor", say=said)["argv"] == ARGV
@@ -263,7 +263,7 @@ HELD: dict[str, tuple[dict[str, Any], str, str]] = {
 
 @pytest.mark.parametrize("hold", HELD)
 def test_a_sleeper_that_is_held_is_refused_with_what_lifts_it(hold: str) -> None:
-    """At once, with the reason and the command; no intent (ATT-24, R65)."""
+    """At once, with the reason and the command; no intent (ATT-23, ATT-24, R65)."""
     fields, why, remedy = HELD[hold]
     desk = FakeDesk(a_session(**fields))
     refused = refusal(desk, attach, "mayor", say=Said())

@@ -1,4 +1,7 @@
-"""Layers, in their order, each with its stamp and its place."""
+"""Layers, in their order, each with its stamp and its place.
+
+Covers TEST-01, TEST-02, TEST-03.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Snapshots, payloads and edges: what people read of a decision."""
+"""Snapshots, payloads and edges: what people read of a decision.
+
+Covers TEST-20.
+"""
 
 from __future__ import annotations
 

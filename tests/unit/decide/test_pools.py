@@ -1,4 +1,7 @@
-"""Slots: how many, which to wake, create and trim."""
+"""Slots: how many, which to wake, create and trim.
+
+Covers TEST-24.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Changes that outrank idle sleep, and restart-on-idle beside it."""
+"""Changes that outrank idle sleep, and restart-on-idle beside it.
+
+Covers TEST-22.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Why a session is awake: every hard cause, and what suppression masks."""
+"""Why a session is awake: every hard cause, and what suppression masks.
+
+Covers TEST-04, TEST-05.
+"""
 
 from __future__ import annotations
 

@@ -52,12 +52,13 @@ def run(args: argparse.Namespace) -> int:
     pin = Pin(find_city(args), session, reason, lambda text: note(args, text))
     waits = hasattr(signal, "sigtimedwait")
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, WAITED if waits else ())
-    pin.renew()
     try:
+        pin.renew()
         pid = _spawned(args.argv, mask)
         return _exit_code(_watched(pid, pin) if waits else _polled(pid, pin))
     finally:
         pin.remove()
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # what we start next must hear signals
 
 
 class Pin:

@@ -56,18 +56,24 @@ class Terminal:
         os.write(self._master, text.encode())
 
     def end(self, *, within_s: float = 20.0, keys: str = "") -> int:
-        """Read to the end; the exit code. `keys` are pressed again each half second until then.
+        """Read to the end; the exit code. `keys` are pressed each half second until then.
 
-        tmux drops what is typed while it sets the terminal up, so a detach may need a second try.
+        tmux drops what is typed while it sets the terminal up, so a detach may need a second try;
+        and it takes what comes within a millisecond of other keys for pasted text, so the keys wait
+        a tenth of a second first.
         """
         deadline = time.monotonic() + within_s
+        press_at = time.monotonic() + 0.1
         with contextlib.suppress(OSError):  # the other end is closed
             while True:
                 left = deadline - time.monotonic()
                 assert left > 0, f"it does not end; shown: {self.shown!r}"
-                if keys:
+                until_press = press_at - time.monotonic()
+                if keys and until_press <= 0:
                     self.type(keys)
-                if select.select([self._master], [], [], min(left, 0.5))[0]:
+                    press_at, until_press = time.monotonic() + 0.5, 0.5
+                pause = min(left, max(0.0, until_press)) if keys else left
+                if select.select([self._master], [], [], pause)[0]:
                     more = os.read(self._master, 65536)
                     if not more:
                         break

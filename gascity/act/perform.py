@@ -221,7 +221,10 @@ class Performer:
                 shown=lambda phase: self._show(session_id, phase),
             )
             async with self._stops:
-                return await drain(walk, after=after) is not Phase.PROBE
+                await drain(walk, after=after)
+            # Where no record moved, nothing has: a stop without effect is tried again at the next patrol.
+            now_is = self.ports.records.get(session_id)
+            return now_is is None or now_is.version != session.version
 
         first = DrainPhase.PROBING if after is None else DrainPhase.PENDING
         shown = Walk(kind="drain", reason=StopReason.IDLE, phase=first)

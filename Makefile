@@ -17,8 +17,10 @@ READY := $(VENV)/.ready
 PYTEST := $(PY) -m pytest
 JOBS ?= 2
 FUZZ_MINUTES ?= 1
+SIM_YEARS ?= 10
+SIM_SEED ?= 0
 
-.PHONY: help setup demo test test-slow test-matrix test-lives faults nightly-faults nightly check format fuzz bench conformance lock clean
+.PHONY: help setup demo test test-slow test-matrix test-lives faults nightly-faults simulate nightly-simulate nightly check format fuzz bench conformance lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,7 +51,13 @@ faults: $(READY) ## break disk, tmux, clock, files; kill the controller (some mi
 nightly-faults: $(READY) ## the same for hours: thousands of kills, 100,000 power cuts
 	@KILL_CYCLES=2000 POWER_LIVES=30 POWER_IMAGES=4000 $(PYTEST) -s --timeout 60000 tests/faults
 
-nightly: nightly-faults ## everything that takes hours
+simulate: $(READY) ## ten controller-years of random cities in virtual time (SIM_YEARS, SIM_SEED)
+	@$(PY) -m gascity.testing.simulator --years $(SIM_YEARS) --seed $(SIM_SEED) --jobs $(JOBS)
+
+nightly-simulate: $(READY) ## five hundred of them, other ones every day
+	@$(MAKE) --no-print-directory simulate SIM_YEARS=500 SIM_SEED=$$(date +%y%m%d000)
+
+nightly: nightly-faults nightly-simulate ## everything that takes hours
 
 check: $(READY) ## lint, formatting, types
 	@$(PY) -m ruff check .

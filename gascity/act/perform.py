@@ -222,7 +222,7 @@ class Performer:
             )
             async with self._stops:
                 await drain(walk, after=after)
-            # Where no record moved, nothing has: a stop without effect is tried again at the next patrol.
+            # A stop without effect moves nothing on record: it waits for the next patrol.
             now_is = self.ports.records.get(session_id)
             return now_is is None or now_is.version != session.version
 

@@ -43,7 +43,7 @@ class Drawn:
     seed: int
     city: City
     steps: tuple[Step, ...]
-    peace_days: tuple[int, ...]
+    peace_days: tuple[float, ...]
 
 
 def draw(seed: int) -> Drawn:

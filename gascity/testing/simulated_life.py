@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -44,6 +45,7 @@ class Outcome:
     events: int
     digest: str
     lines: tuple[str, ...] = ()
+    cpu_s: float = 0.0
 
 
 class Broken(Exception):
@@ -141,7 +143,7 @@ class _Living:
         await self._pass(max(windows) + SOON_S + 2 * len(records.beads))
         self._expect(astray(self.city))
 
-    async def _peace(self, days: int) -> None:
+    async def _peace(self, days: float) -> None:
         """Nothing happens to anybody for days: no write, no event, no start, no stop (L4, L5)."""
         restless = is_restless(self.city.ports.city)
         await self._pass(SOON_S * 2)
@@ -176,7 +178,7 @@ def live(drawn: Drawn, *, skips: bool = True, traced: bool = False) -> Outcome:
         SimulatedCity(drawn.city, seed=drawn.seed, skips=skips, traced=traced) as city,
         _listening(city),
     ):
-        began = city.clock.monotonic()
+        began, began_cpu = city.clock.monotonic(), time.process_time()
         for identity, agent in drawn.city.agents.items():
             if agent.pool is not None and agent.pool.check:
                 city.count(identity, 1)
@@ -191,6 +193,7 @@ def live(drawn: Drawn, *, skips: bool = True, traced: bool = False) -> Outcome:
             events=city.inspector.events,
             digest=city.digest.hexdigest(),
             lines=tuple(city.lines),
+            cpu_s=time.process_time() - began_cpu,
         )
 
 

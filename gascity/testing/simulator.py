@@ -14,10 +14,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from itertools import count
+from multiprocessing import get_context
 from typing import Final
 
 from gascity.testing.drawn_lives import Drawn, draw
@@ -73,15 +76,33 @@ def _shown(agent: object) -> str:
     )
 
 
-def lives(first: int, years: float) -> Iterator[tuple[Drawn, Outcome]]:
-    """Life after life from this seed on, until so many years were lived."""
-    lived, seed = 0.0, first
-    while lived < years * YEAR_S:
-        drawn = draw(seed)
-        outcome = live(drawn)
+def lives(first: int, years: float, *, jobs: int = 1) -> Iterator[tuple[Drawn, Outcome]]:
+    """Life after life from this seed on, until so many years were lived; in `jobs` processes."""
+    lived = 0.0
+    for outcome in _outcomes(first, jobs):
         lived += outcome.lived_s
-        yield drawn, outcome
-        seed += 1
+        yield draw(outcome.seed), outcome
+        if lived >= years * YEAR_S:
+            return
+
+
+def _outcomes(first: int, jobs: int) -> Iterator[Outcome]:
+    if jobs == 1:
+        yield from map(_live_of, count(first))
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        under_way = deque(pool.submit(_live_of, seed) for seed in range(first, first + 2 * jobs))
+        try:
+            for seed in count(first + 2 * jobs):
+                yield under_way.popleft().result()
+                under_way.append(pool.submit(_live_of, seed))
+        finally:
+            for waiting in under_way:
+                waiting.cancel()
+
+
+def _live_of(seed: int) -> Outcome:
+    return live(draw(seed))
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -89,6 +110,7 @@ def main(args: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="simulator", description=__doc__)
     parser.add_argument("--seed", type=int, help="live one life, or begin with it")
     parser.add_argument("--years", type=float, help="controller-years to live")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that live them")
     parser.add_argument("--keep", help="only these steps, by number, or `none`")
     parser.add_argument("--trace", action="store_true", help="print everything that happens")
     parser.add_argument("--every-patrol", action="store_true", help="pass over nothing")
@@ -96,16 +118,16 @@ def main(args: Sequence[str] | None = None) -> int:
     said = parser.parse_args(args)
     if said.years is None:
         return _one(said)
-    began, total, patrols, calls, count, failed = time.process_time(), 0.0, 0, 0, 0, 0
-    for drawn, outcome in lives(said.seed or 0, said.years):
+    total, patrols, calls, number, failed, cpu_s = 0.0, 0, 0, 0, 0, 0.0
+    for drawn, outcome in lives(said.seed or 0, said.years, jobs=said.jobs):
         total, patrols = total + outcome.lived_s, patrols + outcome.patrols
-        calls, count = calls + outcome.calls, count + 1
+        calls, number, cpu_s = calls + outcome.calls, number + 1, cpu_s + outcome.cpu_s
         if outcome.broken:
             failed += 1
             print(failure(drawn, outcome, shorten=not said.no_shorten), flush=True)
-    minutes = (time.process_time() - began) / 60
+    minutes = cpu_s / 60
     print(
-        f"{count} lives, {total / YEAR_S:.1f} controller-years, {patrols} patrols run, "
+        f"{number} lives, {total / YEAR_S:.1f} controller-years, {patrols} patrols run, "
         f"{calls} calls, {failed} failed; "
         f"{minutes:.1f} CPU-minutes, {total / YEAR_S / max(minutes, 1e-9):.2f} years a minute"
     )

@@ -262,9 +262,8 @@ class Performer:
 
     def _still(self, session: Session, reason: StopReason) -> bool:
         """Whether a stop is still asked for when its turn comes."""
-        if reason in (StopReason.IDLE_TIMEOUT, StopReason.KILL, StopReason.CITY_STOP):
-            return True
-        return self.structural(session) == reason
+        always = (StopReason.IDLE_TIMEOUT, StopReason.KILL, StopReason.CITY_STOP)
+        return reason in always or self.structural(session) == reason
 
     async def _create(self, creates: list[Create]) -> None:
         """Write the records of new places in one batch, with their events."""

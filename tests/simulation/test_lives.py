@@ -21,6 +21,8 @@ from gascity.testing.simulated_city import SimulatedCity
 from gascity.testing.simulated_life import live
 from gascity.testing.simulator import failure, lives, only, shortened
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 YEARS = float(os.environ.get("SIM_YEARS", "0.5"))
 FIRST = int(os.environ.get("SIM_SEED", "0"))
@@ -61,7 +63,7 @@ def test_passing_over_patrols_without_anything_to_do_changes_nothing(seed: int) 
 
 
 def test_what_is_simulated_is_the_product(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The controller and the decisions are those that ship, and they are really called (HARN-01)."""
+    """The controller and the decisions are those that ship, and are called (HARN-01)."""
     assert simulated_city.Controller is Controller
     assert Path(gascity.__file__).resolve().parent == ROOT / "gascity"
     assert patrol.decide is tick.decide

@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     reason = args.reason or os.path.basename(args.argv[0])  # noqa: PTH119  hot: no pathlib
     pin = Pin(find_city(args), session, reason, lambda text: note(args, text))
     waits = hasattr(signal, "sigtimedwait")
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, WAITED if waits else ())
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, WAITED)
     try:
         pin.renew()
         pid = _spawned(args.argv, mask)
@@ -131,6 +131,8 @@ def _polled(pid: int, pin: Pin) -> int:
         typed = number in (signal.SIGINT, signal.SIGQUIT) and sys.stdin.isatty()
         known = signal.SIG_IGN if typed else lambda got, _: _pass_on(pid, got)
         signal.signal(number, known)
+    # Only now: what came since the start of the command is passed on, not lost with us.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, WAITED)
     while True:
         found, status = os.waitpid(pid, os.WNOHANG)
         if found:

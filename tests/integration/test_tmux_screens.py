@@ -123,7 +123,7 @@ async def test_a_foreign_program_in_the_foreground_is_not_idle(tmux: TmuxRig) ->
     """Whoever has the terminal is not the agent, whatever the screen shows (CAP-31)."""
     await tmux.start("worker")
     tmux.type("worker", "fg printf '❯ '; read answer", "Enter")
-    wait_until(lambda: tmux.screen("worker").endswith("❯"))
+    wait_until(lambda: "read answer" in (shown := tmux.screen("worker")) and shown.endswith("❯"))
     answer = await settled(tmux)
     assert (answer.result, answer.blocker) == (ProbeResult.BUSY, "idle_boundary")
     assert answer.detail.startswith("foreground")

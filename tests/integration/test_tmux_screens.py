@@ -124,14 +124,9 @@ async def test_a_foreign_program_in_the_foreground_is_not_idle(tmux: TmuxRig) ->
     await tmux.start("worker")
     tmux.type("worker", "fg printf '❯ '; read answer", "Enter")
     wait_until(lambda: tmux.screen("worker").endswith("❯"))
-
-    async def in_front() -> Boundary | None:
-        answer = await settled(tmux)  # until the program was started, its prompt is the agent's
-        return answer if answer.detail.startswith("foreground") else None
-
-    answer = await eventually(in_front)
-    assert answer is not None
+    answer = await settled(tmux)
     assert (answer.result, answer.blocker) == (ProbeResult.BUSY, "idle_boundary")
+    assert answer.detail.startswith("foreground")
 
 
 async def test_a_program_in_another_pane_is_background(tmux: TmuxRig) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import anyio
 
 from gascity.act.probe import probe
-from gascity.act.save import Change, Gone, change, read, write
+from gascity.act.save import Change, Gone, change, noting, read, write
 from gascity.act.start import Launch, start
 from gascity.beads.store import Conflict, StoreBroken, StoreUnavailable
 from gascity.decide.drain import DRAIN, LAST, SHOWN, Effect, Phase, Verdict, follow
@@ -270,11 +270,7 @@ async def _saved(walk: DrainWalk, fn: Change) -> bool:
 
 async def _note_error(walk: DrainWalk, why: str) -> bool:
     """Show what went wrong with the stop; always False, for the effect did not happen."""
-
-    def noted(session: Session, _: datetime) -> tuple[Session, tuple[Event, ...]]:
-        return (session if session.last_error == why else replace(session, last_error=why)), ()
-
-    await _saved(walk, noted)
+    await _saved(walk, noting(why))
     return False
 
 

@@ -112,6 +112,15 @@ async def change(
     raise Conflict(f"{session_id} kept changing")
 
 
+def noting(why: str) -> Change:
+    """The change that shows what went wrong; none when it is shown already (R42)."""
+
+    def noted(session: Session, _: datetime) -> tuple[Session, tuple[Event, ...]]:
+        return (session if session.last_error == why else replace(session, last_error=why)), ()
+
+    return noted
+
+
 async def write(
     ports: Ports,
     bead: Bead,

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from gascity.act.deliver import fired
 from gascity.act.launch import build_spec
-from gascity.act.save import Gone, change
+from gascity.act.save import Gone, change, noting
 from gascity.beads.store import Conflict, StoreBroken, StoreUnavailable
 from gascity.decide.exits import record_failed_start
 from gascity.decide.judge import place_of
@@ -64,7 +64,7 @@ async def start(launch: Launch, ports: Ports) -> bool:
         await _failed(session, previous, ports, str(problem))
         return False
     except RuntimeUnreachable as problem:
-        await _note_error(session, ports, f"start: {problem}")
+        await change(ports, session.id, noting(f"start: {problem}"))
         return False
     await _record(session, previous, launch, ports)
     return True
@@ -182,13 +182,6 @@ async def _failed(session: Session, previous: SleepReason, ports: Ports, why: st
         # having it tried at each patrol (R41, R75).
         ports.memory.asked.pop(session.id, None)
         log.warning("start failed, not recorded", session=session.name, problem=why)
-
-
-async def _note_error(session: Session, ports: Ports, why: str) -> None:
-    def noted(current: Session, _: datetime) -> tuple[Session, tuple[Event, ...]]:
-        return (current if current.last_error == why else replace(current, last_error=why)), ()
-
-    await change(ports, session.id, noted)
 
 
 async def await_ready(session_id: str, ports: Ports, lookout: Lookout) -> bool:

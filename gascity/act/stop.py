@@ -15,7 +15,7 @@ import anyio
 from gascity.act.drain import STOP_SLACK_S
 from gascity.act.probe import probe
 from gascity.act.release import given_back
-from gascity.act.save import TRIES, apply, change, read
+from gascity.act.save import TRIES, apply, change, noting, read
 from gascity.act.start import Launch, start
 from gascity.beads.bead import CLOSED
 from gascity.beads.store import Batch, Conflict, Update
@@ -178,9 +178,5 @@ async def retire(session_id: str, reason: StopReason, ports: Ports) -> bool:
 
 async def _say(ports: Ports, session_id: str, why: str) -> bool:
     """Show what went wrong; always False."""
-
-    def noted(session: Session, _: datetime) -> tuple[Session, tuple[Event, ...]]:
-        return (session if session.last_error == why else replace(session, last_error=why)), ()
-
-    await change(ports, session_id, noted)
+    await change(ports, session_id, noting(why))
     return False

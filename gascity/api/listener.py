@@ -23,6 +23,7 @@ from gascity.api.protocol import MAX_LINE_BYTES, SOCKET_NAME
 
 BACKLOG: Final = 128
 SPARE_BYTES: Final = 4096  # what may follow the line before it counts as abuse
+PART_S: Final = 1.0  # how long a refused client may take to read why
 SEND_S: Final = 10.0  # a client that takes longer to read one object is hung up on
 
 
@@ -167,9 +168,8 @@ class Line:
             if not more:
                 raise ClientLeft
 
-    async def gone(self) -> None:
-        """Return once the client hung up, or said more than the one line it may say."""
-        spare = SPARE_BYTES
+    async def gone(self, spare: int = SPARE_BYTES) -> None:
+        """Return once the client hung up, or said `spare` more bytes than it may say."""
         while spare > 0:
             try:
                 more = self._socket.recv(spare)
@@ -204,8 +204,20 @@ class Line:
         with contextlib.suppress(OSError):
             self._socket.send(data)
 
+    async def part(self) -> None:
+        """End the answer, let the client read it, and hang up.
+
+        Closing while something it said is unread would make the kernel reset the connection, and
+        the client would read that instead of the answer. Bounded in bytes and time.
+        """
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+        with anyio.move_on_after(PART_S):
+            await self.gone(spare=MAX_LINE_BYTES)
+        self._socket.close()
+
     def close(self) -> None:
-        """Hang up."""
+        """Hang up at once."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
         self._socket.close()

@@ -55,6 +55,7 @@ class Server:
         self._desk = desk
         self._report = report
         self._open = 0
+        self._parting = 0  # refused ones that are still reading why
         self._followers = 0
         self._broken: StoreBroken | None = None
 
@@ -97,10 +98,21 @@ class Server:
         fault = self._unwelcome(connection)
         if fault is not None:
             line.send_now(encoded(fault))
-            line.close()
+            if self._parting < MAX_CONNECTIONS:
+                self._parting += 1
+                group.start_soon(self._part, line)
+            else:
+                line.close()
             return
         self._open += 1
         group.start_soon(self._converse, line)
+
+    async def _part(self, line: Line) -> None:
+        try:
+            await line.part()
+        finally:
+            self._parting -= 1
+            line.close()
 
     def _unwelcome(self, connection: socket.socket) -> dict[str, Any] | None:
         """Why this client is not answered, or None."""
@@ -131,6 +143,7 @@ class Server:
                 await self._answer(line, request)
             if fault is not None:
                 await line.send(encoded(fault))
+                await line.part()
         except ClientLeft:
             pass
         finally:

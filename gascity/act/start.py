@@ -167,12 +167,17 @@ def _woke_payload(
 
 
 async def _failed(session: Session, previous: SleepReason, ports: Ports, why: str) -> None:
-    """Count one failed start on the slot; it stays asleep for the reason it had."""
+    """Count one failed start on the slot; it is down for the reason it had, unless that was idle.
+
+    The attempt ended that sleep, latch included; only a look at every wake may call it idle again
+    (R31, WAKE-11, WAKE-14).
+    """
+    left = SleepReason.NONE if previous is SleepReason.IDLE else previous
 
     def failed(current: Session, now: datetime) -> tuple[Session, tuple[Event, ...]]:
         if current.generation != session.generation:
             return current, ()
-        asleep = replace(current, sleep_reason=previous)
+        asleep = replace(current, sleep_reason=left)
         record = record_failed_start(asleep, why, settings=ports.city.daemon, now=now)
         return record.session, record.events
 

@@ -66,6 +66,10 @@ def _structural(case: Case) -> Settled:
     running = case.seen.truth is Truth.RUNNING
     reason = case.structural
     assert reason is not None
+    if running and case.seen.token not in ("", session.instance_token):
+        # Its start was never recorded: a stop reaches it only under the token it carries (R63).
+        session = _adopted(replace(case, session=session))
+        events = (*_woke(case, "adopted"), *events)
     if reason is StopReason.CONFIG_DRIFT:
         return _drift(case, session, events)
     if running:
@@ -225,10 +229,15 @@ def _ambiguous(case: Case) -> Settled:
 
 
 def _adopted(case: Case) -> Session:
-    """The record of a session that is seen running; identical when nothing is new."""
+    """The record of a session that is seen running; identical when nothing is new.
+
+    A run under a token that was never recorded is another run, and gets a generation of its own:
+    what was noted about the one before does not speak of it (R63).
+    """
     session, seen, now = case.session, case.seen, case.world.now
     token = seen.token or session.instance_token
-    if session.state is State.AWAKE and token == session.instance_token:
+    known = token == session.instance_token
+    if session.state is State.AWAKE and known:
         return session
     creating = session.state is State.CREATING
     return replace(
@@ -240,7 +249,7 @@ def _adopted(case: Case) -> Session:
         woke_at=session.woke_at if creating and session.woke_at else now,
         ready_at=None if creating else now,
         instance_token=token,
-        generation=max(session.generation, 1),
+        generation=max(session.generation, 1) if known else session.generation + 1,
     )
 
 

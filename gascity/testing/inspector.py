@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from gascity.beads.bead import CLOSED, SESSION, TASK, WAIT, Bead
 from gascity.beads.store import Applied, Batch
 from gascity.model.city import Agent, City
+from gascity.model.reading import Known
 from gascity.model.world import Support
 from gascity.testing.facts import name_of
 from gascity.testing.runtime import DISABLED, FULL, TIMED_ONLY
@@ -71,6 +72,7 @@ class Inspector:
     refused: bool = False  # the last write failed
     failed_reads: set[str] = field(default_factory=set)
     asleep: dict[str, str] = field(default_factory=dict)  # {name: policy it went to sleep under}
+    visited: set[str] = field(default_factory=set)  # seen attached, by any controller
     calls: int = 0
     events: int = 0
     writes: int = 0
@@ -79,6 +81,12 @@ class Inspector:
         """A promise is broken."""
         at = self.city.clock.monotonic() - 1000
         self.broken.append(f"{promise}: {name}: {why} (at {at:.6f} s)")
+
+    def was_left(self, name: str) -> None:
+        """Its last person is gone; the window begins anew if anybody could know of them (R14)."""
+        if name in self.visited:
+            self.visited.discard(name)
+            self.busy_at[name] = self.city.clock.monotonic()
 
     def controller_died(self) -> None:
         """Whatever it was doing may end in a count that nobody can explain (L8)."""
@@ -115,6 +123,8 @@ class Inspector:
         call = moment.call
         if call.startswith(("save ", "create", "clear ")) and call != "save note":
             self.refused = moment.failed and "changed since" not in moment.note
+        if call == "attached" and isinstance(moment.value, Known) and moment.value.value:
+            self.visited.add(moment.of)
         if call in STORE_READS:
             (self.failed_reads.add if moment.failed else self.failed_reads.discard)(call)
 
@@ -217,7 +227,8 @@ class Inspector:
         agent = city.agents.get(bead.metadata.get("template", "")) if bead is not None else None
         if agent is None:
             return "nobody's"
-        said = (agent.sleep_after_idle, agent.attach, agent.wake_mode, agent.runtime)
+        routed = (agent.wake_mode, agent.runtime, agent.depends_on)
+        said = (agent.sleep_after_idle, agent.attach, *routed)
         rig = city.rigs.get(agent.rig)
         return repr((said, agent.sleep_source, city.session_sleep, rig.sleep if rig else None))
 

@@ -65,9 +65,9 @@ class SimulatedCity(FakeCity):
         self._group: TaskGroup | None = None
         self._requests: anyio.CancelScope | None = None
         super().__init__(config)
-        self.edits = EditedConfig(self.config)
 
     def _settle(self) -> None:
+        self.edits = EditedConfig(self.config)
         self.inspector = Inspector(self)
         super()._settle()
         self.overseer.structural = self.inspector.structural
@@ -89,18 +89,13 @@ class SimulatedCity(FakeCity):
             kind: connect(self.host, self.script, city=self.config.path, kind=kind, support=support)
             for kind, support in KINDS.items()
         }
-        self.ports = Ports(
-            store=self.store, clock=self.clock, runtimes=runtimes, city=self._last_good()
-        )
+        # A config that cannot be read keeps a controller from starting; the one before it is used.
+        city = self.edits.written or self.config
+        self.ports = Ports(store=self.store, clock=self.clock, runtimes=runtimes, city=city)
         self.ports.answers = self.said
-        edits = getattr(self, "edits", EditedConfig(self.config))
-        self.controller = Controller(self.ports, config=edits)  # type: ignore[arg-type]
+        self.controller = Controller(self.ports, config=self.edits)  # type: ignore[arg-type]
         self.controller._checks = self.said  # type: ignore[assignment]
         self._is_new = False
-
-    def _last_good(self) -> City:
-        edits = getattr(self, "edits", None)
-        return edits.written if edits is not None and edits.written is not None else self.config
 
     def records(self) -> Records:
         """Every open record, with what the config in force suspends."""

@@ -79,7 +79,7 @@ class Life:
         name = _pick(up, number)
         if name:
             self.city.attach(name, 0)
-            self.city.inspector.busy_at[name] = self.city.clock.monotonic()
+            self.city.inspector.was_left(name)
 
     def type(self, number: int) -> None:
         """Somebody types, or the agent prints."""

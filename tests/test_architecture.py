@@ -72,6 +72,7 @@ THIRD_PARTY: Final[dict[str, set[str]]] = {
     "report.log": {"structlog"},
     "runtimes": {"anyio"},
     "testing": {"anyio", "hypothesis", "pytest"},
+    "tools": {"anyio"},
 }
 
 PURE: Final = {"model", "decide"}

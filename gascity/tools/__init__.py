@@ -4,6 +4,8 @@ Nothing here knows of cities, sessions or the controller; what is around a tool 
 `tools.surroundings`. Serving the tools to agents is `tools.mcp`, which alone loads a framework.
 """
 
+from gascity.tools.registry import Registry, create_default_tools
+from gascity.tools.sleep import MAX_SLEEP_SECONDS, SleepTool, parse_seconds
 from gascity.tools.surroundings import (
     Nowhere,
     Surroundings,
@@ -12,13 +14,24 @@ from gascity.tools.surroundings import (
     WaitRequest,
 )
 from gascity.tools.tool import Tool, ToolResult
+from gascity.tools.turn import Snapshot, ToolBlock, ToolCall, ToolStatus, Turn
 
 __all__ = [
+    "MAX_SLEEP_SECONDS",
     "Nowhere",
+    "Registry",
+    "SleepTool",
+    "Snapshot",
     "Surroundings",
     "Tool",
+    "ToolBlock",
+    "ToolCall",
     "ToolResult",
+    "ToolStatus",
+    "Turn",
     "WaitRecorded",
     "WaitRefused",
     "WaitRequest",
+    "create_default_tools",
+    "parse_seconds",
 ]

@@ -24,9 +24,9 @@ from gascity.model.reading import Known
 from gascity.model.session import Session, SleepReason, State
 from gascity.model.world import Sighting, Support, Truth, World
 from gascity.observe.clock import Clock
-from gascity.runtimes.base import Listing, Spec, Stopped, Watch
+from gascity.runtimes.base import EVERYTHING, Ability, Listing, Spec, Stopped, Watch
 from gascity.testing.clock import NOON, FakeClock, run_virtual
-from gascity.testing.runtime import FULL
+from gascity.testing.hosted import FULL
 
 T = TypeVar("T")
 Step = Callable[["FakeDesk"], None]
@@ -85,6 +85,10 @@ class StubRuntime:
 
     async def stop(self, name: str, *, token: str, grace_s: float) -> Stopped:
         raise AssertionError("only the controller stops sessions")
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        return EVERYTHING
 
     async def peek(self, name: str, *, lines: int) -> str:
         return self.screen

@@ -23,7 +23,7 @@ from gascity.model.session import Session
 from gascity.model.world import Truth
 from gascity.observe.ports import Ports
 from gascity.observe.world import Lookout
-from gascity.runtimes.base import RuntimeUnreachable
+from gascity.runtimes.base import Ability, RuntimeUnreachable
 
 SETTLE_S: Final = 0.5  # between two lines: how long an agent may take to show what the first does
 ANSWER_S: Final = 2.0  # after the last: nobody is slept before it could begin to act on it
@@ -77,6 +77,12 @@ async def _tell(session: Session, notice: Bead, ports: Ports, lookout: Lookout) 
     runtime = ports.runtime(session.runtime)
     if not text or runtime is None:
         await _close(notice, Delivery.DELIVERED, session.name, ports)
+        return False
+    if Ability.SEND not in runtime.abilities:
+        # A wait did its part by waking it; a message nobody can read must not hold it for ever.
+        how = Delivery.DELIVERED if notice.type == WAIT else Delivery.FAILED
+        why = f"its runtime {runtime.kind} takes no text"
+        await _close(notice, how, session.name, ports, why=why)
         return False
     begun = await apply(ports, Batch(updates=(begin_delivery(notice),)))
     notice = begun.beads[notice.id]

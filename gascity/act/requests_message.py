@@ -23,7 +23,7 @@ from gascity.act.operate import (
     seen_last,
 )
 from gascity.act.ports import Refused
-from gascity.act.requests_talk import no_answer, plain, running
+from gascity.act.requests_talk import able, no_answer, plain, running
 from gascity.act.requests_work import free_id
 from gascity.beads.bead import CLOSED, MESSAGE, Bead
 from gascity.beads.notices import Delivery, Mode, delivery_of, end_delivery, new_message
@@ -33,7 +33,7 @@ from gascity.model.events import Event, EventType
 from gascity.model.reading import known_or
 from gascity.model.session import Session, State
 from gascity.model.world import ScreenVerdict, Sighting, Truth
-from gascity.runtimes.base import RuntimeUnreachable
+from gascity.runtimes.base import Ability, RuntimeUnreachable
 
 TEXT_MOST: Final = 8000
 TOLD_S: Final = 3.0  # how long the sender waits to hear that a session that is up was told
@@ -61,6 +61,7 @@ async def nudge(desk: Desk, said: str, text: str, *, mode: str = "", by: str = "
     hold = hold_of(session, desk.snapshot().city, desk.clock.now())
     if hold is not None:
         raise hold
+    able(desk, session, Ability.SEND, "takes no text", "give it work instead: gc sling")
     if mode in ("wake", "queue"):
         return await _stored(desk, session, line, mode=Mode(mode), by=by)
     if _is_up(desk, session) and (is_leaving(session) or await _undelivered(desk, session)):

@@ -19,7 +19,7 @@ from gascity.act.operate import (
 from gascity.act.ports import Refused
 from gascity.model.session import Session
 from gascity.model.world import Sighting, Truth
-from gascity.runtimes.base import RuntimeUnreachable
+from gascity.runtimes.base import Ability, Runtime, RuntimeUnreachable
 
 PEEK_LINES: Final = 40
 PEEK_MOST: Final = 2000
@@ -35,11 +35,10 @@ _CONTROLS: Final = re.compile(
 async def peek(desk: Desk, said: str, *, lines: int = PEEK_LINES) -> Reply:
     """The last visible lines as plain text; moves no clock and wakes nobody (R44)."""
     session = find(desk.snapshot(), said)
+    runtime = able(desk, session, Ability.PEEK, "shows nothing of what it prints")
     await running(desk, session, screen=False)
     try:
-        text = await desk.runtime_of(session).peek(
-            session.name, lines=min(max(lines, 1), PEEK_MOST)
-        )
+        text = await runtime.peek(session.name, lines=min(max(lines, 1), PEEK_MOST))
     except RuntimeUnreachable as problem:
         raise no_answer(session, str(problem)) from None
     return {"text": plain(text), "session": session.name}
@@ -48,6 +47,18 @@ async def peek(desk: Desk, said: str, *, lines: int = PEEK_LINES) -> Reply:
 def plain(text: str) -> str:
     """Text without control sequences, titles, clipboard writes or direction marks (E11)."""
     return _CONTROLS.sub("", text.replace("\r\n", "\n"))
+
+
+def able(desk: Desk, session: Session, ability: Ability, lack: str, do: str = "") -> Runtime:
+    """The runtime of a session, if it can do that.
+
+    Raises:
+        Refused: it never does; `lack` says so after "it runs in KIND, which".
+    """
+    runtime = desk.runtime_of(session)
+    if ability not in runtime.abilities:
+        raise Refused(f"{session.name} runs in {runtime.kind}, which {lack}", do)
+    return runtime
 
 
 async def running(desk: Desk, session: Session, *, screen: bool) -> Sighting:

@@ -55,7 +55,7 @@ async def start(launch: Launch, ports: Ports) -> bool:
     place = place_of(session, ports.city)
     runtime = ports.runtime(session.runtime)
     if place is None or runtime is None:
-        await _failed(session, previous, ports, f"there is no runtime {session.runtime!r} here")
+        await _failed(session, previous, ports, ports.missing(session.runtime))
         return False
     try:
         spec = build_spec(session, place, ports.city, inherited=launch.inherited)

@@ -125,8 +125,7 @@ class Chores:
             found.append(f"{self.ports.foreign_demand}; nobody is put to sleep")
         for agent in self.ports.city.agents.values():
             if self.ports.runtime(agent.runtime) is None:
-                here = ", ".join(self.ports.runtimes)
-                found.append(f"{agent.identity}: no runtime {agent.runtime!r} here (only {here})")
+                found.append(f"{agent.identity}: {self.ports.missing(agent.runtime)}")
         return tuple(found)
 
     async def _try_store(self) -> None:

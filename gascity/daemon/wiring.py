@@ -5,20 +5,18 @@ Source: DESIGN "The tree" (R61, R67, R72)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from gascity.beads.mirror import EventMirror
 from gascity.beads.sqlite import SqliteStore
+from gascity.daemon.hosts import STATE, Hosts
 from gascity.model.city import City
 from gascity.observe.clock import SystemClock
 from gascity.observe.demand import foreign_demand
 from gascity.observe.ports import Ports
-from gascity.runtimes.base import Runtime
-from gascity.runtimes.tmux import ServerId, TmuxRuntime, default_socket, forget_starts
+from gascity.runtimes.tmux import ServerId, forget_starts
 
-STATE: Final = ".gc"
 DATABASE: Final = "gascity.db"
 MIRROR: Final = "events.jsonl"
 SERVER_NOTE: Final = "tmux_server"
@@ -36,18 +34,12 @@ async def open_ports(city: City) -> Ports:
     known = _known_server(await store.get_note(SERVER_NOTE))
     seen: list[ServerId] = []
     forget_starts(city.path)
-    tmux = TmuxRuntime(
-        city.session.socket or default_socket(city.name, folder),
-        city=city.path,
-        tmux_config=city.session.tmux_config,
-        known_server=known,
-        on_server=seen.append,
-    )
-    runtimes: Mapping[str, Runtime] = {tmux.kind: tmux}
+    runtimes = Hosts(city, known_server=known, on_server=seen.append)
     return Ports(
         store=store,
         clock=SystemClock(),
         runtimes=runtimes,
+        why_absent=runtimes.why_absent,
         city=city,
         foreign_demand=foreign_demand(city),
         find_foreign=foreign_demand,

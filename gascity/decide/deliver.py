@@ -55,7 +55,8 @@ def may_be_told(session: Session, world: World) -> bool:
 def was_judged(session: Session, world: World) -> bool:
     """Whether the look judged its screen, where its runtime can."""
     support = world.support.get(session.id, Unsupported())
-    judges = isinstance(support, Known) and support.value.idle_boundary
+    offered = support.value if isinstance(support, Known) else None
+    judges = offered is not None and offered.idle_boundary and offered.screen
     return not judges or world.sighting(session.id).screen is not None
 
 

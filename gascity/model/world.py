@@ -72,12 +72,16 @@ class Exit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Support:
-    """Which questions a routed runtime can answer for one session, by its type (CAP-25)."""
+    """Which questions a routed runtime can answer for one session, by its type (CAP-25).
+
+    `screen` False: where there is a boundary, a look alone still shows no verdict on the screen.
+    """
 
     activity_clock: bool
     idle_boundary: bool
     pending_signal: bool
     attachment_signal: bool
+    screen: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

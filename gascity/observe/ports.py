@@ -31,6 +31,7 @@ class Ports:
     over facts about hosts to be stored. `answers` is what commands of the config said.
     `find_foreign` looks again why work is kept elsewhere. `record` takes what a tick saw and
     decided, or the fault it ended with, and never waits; it is asked where `record_ticks` is set.
+    `why_absent` says what to do about a runtime that is not here, "" when there is nothing.
     """
 
     store: Store
@@ -46,6 +47,7 @@ class Ports:
     answers: Answers | None = None
     find_foreign: Callable[[City], str] | None = None
     record: Callable[[World, Plan | Exception], None] = lambda _world, _outcome: None
+    why_absent: Callable[[str], str] = lambda _kind: ""
 
     def written(self, applied: Applied) -> None:
         """Keep `records` ({session id: current record}) equal to what was just written."""
@@ -68,6 +70,10 @@ class Ports:
     def runtime(self, kind: str) -> Runtime | None:
         """The runtime behind a route; None when there is none of that kind here."""
         return self.runtimes.get(kind)
+
+    def missing(self, kind: str) -> str:
+        """Why there is no runtime of that kind, for people."""
+        return f"there is no runtime {kind!r} here{self.why_absent(kind)}"
 
     def prober(self, kind: str) -> WaitsForIdle | None:
         """The same, when it can confirm an idle boundary."""

@@ -93,8 +93,8 @@ class Lookout:
             kind = _route(session, ports.city)
             runtime = ports.runtime(kind)
             if runtime is None:
-                support[session.id] = Unclear(f"there is no runtime {kind!r} here")
-                sightings[session.id] = Sighting.unknown(f"there is no runtime {kind!r} here")
+                support[session.id] = Unclear(ports.missing(kind))
+                sightings[session.id] = Sighting.unknown(ports.missing(kind))
                 continue
             support[session.id] = Known(runtime.support)
             watch = watch_of(session, ports.city, screen=bool(screens(session)))

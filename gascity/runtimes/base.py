@@ -3,7 +3,8 @@
 Every adapter passes `tests/integration/test_runtime_contract.py`.
 
 A runtime raises only `RuntimeUnreachable` for the world's faults; everything it knows it returns as
-readings. Optional parts are separate protocols, found with `isinstance`, never by exception text.
+readings. What it never answers is not in its `support`, what it never does not in its `abilities`;
+further parts are separate protocols, found with `isinstance`, never by exception text.
 
 Source: DESIGN §8 (CAP-08..25, R9..R16, R45, R63)
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final, Protocol, runtime_checkable
 
 from gascity.model.world import ProbeResult, Sighting, Support
@@ -26,6 +28,24 @@ class RuntimeUnreachable(Exception):
 
 class StartFailed(Exception):
     """The runtime answered, and the session certainly did not come up."""
+
+
+class Unable(Exception):
+    """This runtime never does that, for it does not declare the ability; nothing was tried."""
+
+
+class Ability(StrEnum):
+    """What a runtime can do with a session besides hosting it; each declares its own."""
+
+    PEEK = "peek"  # show what it printed last
+    SEND = "send"  # hand it a line
+    INTERRUPT = "interrupt"  # break off its turn
+    ATTACH = "attach"  # give a person its terminal
+    EXIT_STATUS = "exit_status"  # say how it ended
+    OUTLIVE = "outlive"  # sessions go on without the controller, and the next one finds them
+
+
+EVERYTHING: Final = frozenset(Ability)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +125,11 @@ class Runtime(Protocol):
     @property
     def support(self) -> Support:
         """Which questions this runtime can answer at all."""
+        ...
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What it can do; the calls of any other ability raise `Unable`."""
         ...
 
     async def list(self, watches: Collection[Watch]) -> Listing:

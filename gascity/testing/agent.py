@@ -44,11 +44,14 @@ class StandIn:
     typed: str = ""
     next_paint: float = 0.0
     next_poll: float = 0.0
+    is_working: bool = False
     children: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def run(self) -> int:
         """Run until told to exit; returns the status."""
         signal.signal(signal.SIGTERM, _leave)
+        if not os.isatty(0):
+            signal.signal(signal.SIGINT, self.hear_interrupt)  # no terminal would make a key of it
         if self.options.ignores_term:
             self.ignore_term()
         time.sleep(self.options.boot_s)
@@ -127,14 +130,21 @@ class StandIn:
             self.work(0.3)
             _write(f"● done: {line.strip()}\n")
 
+    def hear_interrupt(self, *_: object) -> None:
+        """Stop working; at the prompt it means nothing."""
+        if self.is_working:
+            raise Interrupted
+
     def work(self, seconds: float) -> None:
         """Be busy, with a marker that goes away afterwards; Esc and Ctrl-C stop it."""
         started = time.monotonic()
+        self.is_working = True
         with contextlib.suppress(Interrupted):
             while (spent := time.monotonic() - started) < seconds:
                 _write(f"\r\x1b[K✻ Working… ({int(spent)}s · esc to interrupt)")
                 if set(_keys(min(0.5, seconds - spent))) & {"\x1b", "\x03"}:
                     raise Interrupted
+        self.is_working = False
         _write("\r\x1b[K")
 
     def dialog(self, name: str) -> None:

@@ -25,11 +25,11 @@ from gascity.model.events import Event
 from gascity.model.world import Support
 from gascity.observe.ports import Ports
 from gascity.testing.clock import FakeClock, VirtualLoop
-from gascity.testing.hosted import FakeHost
+from gascity.testing.hosted import FULL, FakeHost
 from gascity.testing.overseer import Overseer
 from gascity.testing.people import People, at_once
 from gascity.testing.records import a_city
-from gascity.testing.runtime import FULL, connect
+from gascity.testing.runtime import connect
 from gascity.testing.script import Crash, Script
 from gascity.testing.store import ScriptedStore
 

@@ -14,11 +14,23 @@ from typing import Final
 
 import anyio
 
-from gascity.model.world import Exit, Pending, ProbeResult, ScreenVerdict
+from gascity.model.world import Exit, Pending, ProbeResult, ScreenVerdict, Support
 from gascity.runtimes.base import Boundary, Spec
 from gascity.testing.clock import FakeClock
 
 PROMPT: Final = "❯"
+FULL: Final = Support(
+    activity_clock=True, idle_boundary=True, pending_signal=True, attachment_signal=True
+)
+TIMED_ONLY: Final = Support(
+    activity_clock=True, idle_boundary=False, pending_signal=True, attachment_signal=True
+)
+NO_ATTACHMENT: Final = Support(
+    activity_clock=True, idle_boundary=True, pending_signal=True, attachment_signal=False
+)
+DISABLED: Final = Support(
+    activity_clock=False, idle_boundary=False, pending_signal=False, attachment_signal=False
+)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from gascity.model.city import Agent, City
 from gascity.model.reading import Known
 from gascity.model.world import Support
 from gascity.testing.facts import name_of
-from gascity.testing.runtime import DISABLED, FULL, TIMED_ONLY
+from gascity.testing.hosted import DISABLED, FULL, TIMED_ONLY
 from gascity.testing.script import AFTER, Moment
 
 if TYPE_CHECKING:

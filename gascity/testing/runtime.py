@@ -9,13 +9,15 @@ Source: DESIGN §8, §H (HARN-01); CAP-08..25
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 import anyio
 
 from gascity.model.reading import Known, Reading, Unclear, Unsupported
 from gascity.model.world import Exit, Pending, ScreenVerdict, Sighting, Support, Truth
 from gascity.runtimes.base import (
+    EVERYTHING,
+    Ability,
     Boundary,
     Listing,
     Runtime,
@@ -25,21 +27,8 @@ from gascity.runtimes.base import (
     Stopped,
     Watch,
 )
-from gascity.testing.hosted import FakeHost, FakeSession
+from gascity.testing.hosted import FULL, TIMED_ONLY, FakeHost, FakeSession
 from gascity.testing.script import AFTER, BEFORE, Script
-
-FULL: Final = Support(
-    activity_clock=True, idle_boundary=True, pending_signal=True, attachment_signal=True
-)
-TIMED_ONLY: Final = Support(
-    activity_clock=True, idle_boundary=False, pending_signal=True, attachment_signal=True
-)
-NO_ATTACHMENT: Final = Support(
-    activity_clock=True, idle_boundary=True, pending_signal=True, attachment_signal=False
-)
-DISABLED: Final = Support(
-    activity_clock=False, idle_boundary=False, pending_signal=False, attachment_signal=False
-)
 
 
 class ClockOnlyRuntime:
@@ -72,6 +61,11 @@ class ClockOnlyRuntime:
     def support(self) -> Support:
         """Which questions this runtime can answer."""
         return self._support
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """Everything, but for attaching where nobody's attachment would be seen."""
+        return EVERYTHING if self._support.attachment_signal else EVERYTHING - {Ability.ATTACH}
 
     async def list(self, watches: Collection[Watch]) -> Listing:
         """A sighting of every watched session."""

@@ -28,9 +28,9 @@ from gascity.model.world import Support
 from gascity.observe.ports import Ports
 from gascity.testing.city import FakeCity, _is_crash
 from gascity.testing.facts import Records
-from gascity.testing.hosted import FakeSession
+from gascity.testing.hosted import DISABLED, FULL, TIMED_ONLY, FakeSession
 from gascity.testing.inspector import Inspector
-from gascity.testing.runtime import DISABLED, FULL, TIMED_ONLY, connect
+from gascity.testing.runtime import connect
 from gascity.testing.script import AFTER, Crash, Moment
 from gascity.testing.simulated_surroundings import UNREAD, EditedConfig, Said, seeded
 from gascity.testing.store import ScriptedStore

@@ -10,8 +10,22 @@ import pytest
 
 from tests.integration.rig import RuntimeRig, TmuxRig, opened
 from tests.integration.rig_fake import FakeRig
+from tests.integration.rig_subprocess import SubprocessRig
 
-RIGS: Final[dict[str, type[RuntimeRig]]] = {"fake": FakeRig, "tmux": TmuxRig}
+RIGS: Final[dict[str, type[RuntimeRig]]] = {
+    "fake": FakeRig,
+    "subprocess": SubprocessRig,
+    "tmux": TmuxRig,
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test of the contract runs on each runtime that does not declare to lack what it needs."""
+    if "rig" not in metafunc.fixturenames:
+        return
+    needed = {name for mark in metafunc.definition.iter_markers("needs") for name in mark.args}
+    fit = [name for name, kind in sorted(RIGS.items()) if not needed & kind.lacks]
+    metafunc.parametrize("rig", fit, indirect=True)
 
 
 @pytest.fixture
@@ -20,7 +34,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(params=sorted(RIGS))
+@pytest.fixture
 async def rig(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[RuntimeRig]:
     """Each runtime in turn, on an empty host."""
     async with opened(RIGS[request.param](tmp_path)) as one:

@@ -22,12 +22,14 @@ from typing import Final
 
 from gascity.model.reading import Known
 from gascity.model.world import Sighting
-from gascity.runtimes.base import Runtime, Spec, Watch
+from gascity.runtimes.base import Ability, Runtime, Spec, Watch
 from gascity.runtimes.tmux import TmuxRuntime
 from tests.polling import eventually, wait_until
 
 CITY: Final = "/cities/contract"
 AGENT: Final = f"{sys.executable} -m gascity.testing.agent"
+QUESTIONS: Final = ("activity_clock", "idle_boundary", "pending_signal", "attachment_signal")
+FEATURES: Final = frozenset({*QUESTIONS, *Ability})
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 
 
@@ -36,6 +38,9 @@ class RuntimeRig(ABC):
 
     runtime: Runtime
     token_number = 0
+    lacks: frozenset[str] = frozenset()
+    """Questions and abilities of `FEATURES` that the runtime declares not to have."""
+    PROMPT = "❯"
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

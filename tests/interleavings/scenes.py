@@ -24,8 +24,8 @@ from gascity.model.city import City, NamedMode, NamedSession
 from gascity.model.duration import OFF, seconds
 from gascity.model.session import SleepIntent, State
 from gascity.testing.city import FakeCity
+from gascity.testing.hosted import FULL, TIMED_ONLY
 from gascity.testing.records import a_city, agent, headless
-from gascity.testing.runtime import FULL, TIMED_ONLY
 from gascity.testing.script import AFTER, Cut
 
 DB, APP = "db", "app"

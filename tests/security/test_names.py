@@ -24,6 +24,7 @@ from gascity.config.load import load_city
 from gascity.model.city import Agent, City, Resume
 from gascity.model.roster import Place
 from gascity.runtimes.base import Spec, StartFailed
+from gascity.runtimes.starting import check
 from gascity.runtimes.tmux import default_socket, launch
 from gascity.runtimes.tmux.client import TmuxClient, literal, quoted
 from tests.desk import a_session
@@ -70,7 +71,7 @@ def test_only_plain_names_can_be_hosted(marker: Path) -> None:
             name=text, session_id="i", token="t", city="/c", command="x", work_dir="/", env={}
         )
         try:
-            launch.check(spec)
+            check(spec)
         except StartFailed:
             refused += 1
         else:
@@ -161,7 +162,7 @@ def test_a_work_dir_that_cannot_be_is_a_failed_start(marker: Path) -> None:
         place = Place(name="a", template="a", agent=one)
         try:
             spec = build_spec(a_session(), place, city, inherited={})
-            launch.check(spec)
+            check(spec)
         except StartFailed:
             continue
         found = Path(spec.work_dir)

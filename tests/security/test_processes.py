@@ -21,7 +21,7 @@ import pytest
 from gascity.observe.commands import Ran, run_command
 from gascity.runtimes import processes
 from gascity.runtimes.base import RuntimeUnreachable
-from gascity.runtimes.tmux.ending import Hunt
+from gascity.runtimes.ending import Hunt
 from tests.integration.city import RealCity, agent, city_toml, marked, needs_tmux, running_city
 from tests.integration.rig import TmuxRig, opened
 from tests.polling import wait_until

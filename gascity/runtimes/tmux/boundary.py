@@ -16,9 +16,9 @@ from anyio import to_thread
 
 from gascity.model.world import ProbeResult, ScreenVerdict
 from gascity.runtimes import processes
+from gascity.runtimes.background import background_of, foreground_of
 from gascity.runtimes.base import UNSETTLED, Boundary, RuntimeUnreachable, Watch
 from gascity.runtimes.screens import Judgement
-from gascity.runtimes.tmux.background import background_of, foreground_of
 from gascity.runtimes.tmux.client import nonce
 from gascity.runtimes.tmux.format import Hosted, capture_lines, read_captures
 from gascity.runtimes.tmux.host import TmuxHost

@@ -18,12 +18,12 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from gascity.runtimes.base import RuntimeUnreachable, Spec, StartFailed
+from gascity.runtimes.base import RuntimeUnreachable, Spec
+from gascity.runtimes.starting import environment
 from gascity.runtimes.tmux.client import literal, quoted
 from gascity.runtimes.tmux.format import mark_of
 
 SIZE: Final = (200, 50)
-_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TMUX_OWN: Final = ("TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION")
 _OPENING: Final = (
@@ -46,22 +46,6 @@ _SESSION_OPTIONS: Final = (
     ("window-size", "latest"),
     ("monitor-activity", "off"),
 )
-
-
-def check(spec: Spec) -> None:
-    """Refuse what certainly cannot be hosted.
-
-    Raises:
-        StartFailed: a name tmux would change, a token it cannot carry, or no such work dir.
-    """
-    if not _NAME.fullmatch(spec.name):
-        raise StartFailed(f"{spec.name!r} cannot be the name of a tmux session")
-    if not re.fullmatch(r"[A-Za-z0-9_.-]*", spec.token):
-        raise StartFailed("the instance token holds other characters than letters and digits")
-    if not Path(spec.work_dir).is_dir():
-        raise StartFailed(f"no such work dir: {spec.work_dir}")
-    if any("\0" in word for pair in spec.env.items() for word in pair) or "\0" in spec.command:
-        raise StartFailed("the command or its environment holds a NUL character")
 
 
 class EnvironmentFile:
@@ -87,11 +71,6 @@ class EnvironmentFile:
     def remove(self) -> None:
         """Leave nothing behind; a session that comes up later than this finds no command."""
         self.path.unlink(missing_ok=True)
-
-
-def environment(spec: Spec) -> dict[str, str]:
-    """The given one; without the token nobody could tell the run's processes from another's."""
-    return {**spec.env, "GC_INSTANCE_TOKEN": spec.token}
 
 
 def forget_starts(city: str) -> None:

@@ -19,7 +19,10 @@ from pathlib import Path
 import anyio
 
 from gascity.model.world import Exit, Sighting, Support
+from gascity.runtimes.background import HELPER_S
 from gascity.runtimes.base import (
+    EVERYTHING,
+    Ability,
     Boundary,
     Listing,
     RuntimeUnreachable,
@@ -28,11 +31,11 @@ from gascity.runtimes.base import (
     Stopped,
     Watch,
 )
+from gascity.runtimes.ending import Hunt
+from gascity.runtimes.starting import check
 from gascity.runtimes.tmux import launch
-from gascity.runtimes.tmux.background import HELPER_S
 from gascity.runtimes.tmux.boundary import Prober
 from gascity.runtimes.tmux.client import nonce
-from gascity.runtimes.tmux.ending import Hunt
 from gascity.runtimes.tmux.format import Host, Hosted, capture_lines, mark_of, read_captures
 from gascity.runtimes.tmux.host import TmuxHost, unreaped_roots
 from gascity.runtimes.tmux.keyboard import Keyboard
@@ -108,6 +111,11 @@ class TmuxRuntime:
         )
 
     @property
+    def abilities(self) -> frozenset[Ability]:
+        """All there are."""
+        return EVERYTHING
+
+    @property
     def server(self) -> ServerId | None:
         """The server last seen; stored by the controller."""
         return self._host.server
@@ -174,7 +182,7 @@ class TmuxRuntime:
 
     async def start(self, spec: Spec) -> None:
         """Start a session; what is left of an earlier, stopped one of that name goes first."""
-        launch.check(spec)
+        check(spec)
         host = await self._host.look()
         if doubt := self._host.doubt(host):
             raise RuntimeUnreachable(doubt)

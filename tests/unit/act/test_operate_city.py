@@ -17,8 +17,8 @@ from gascity.act.requests_wake import wake
 from gascity.act.requests_why import why
 from gascity.model.session import SleepReason, State
 from gascity.testing.city import FakeCity
+from gascity.testing.hosted import FULL
 from gascity.testing.records import a_city, agent, fresh, headless
-from gascity.testing.runtime import FULL
 from tests.desk import Said
 
 T = TypeVar("T")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gascity.model.session import SleepIntent, State
 from gascity.testing.city import FakeCity
+from gascity.testing.hosted import FULL
 from gascity.testing.records import a_city, agent, headless
-from gascity.testing.runtime import FULL
 from gascity.testing.script import AFTER
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from gascity.model.world import Exit
 from gascity.runtimes import processes
 from gascity.runtimes.base import RuntimeUnreachable, Spec, StartFailed
+from gascity.runtimes.starting import check
 from gascity.runtimes.tmux import ServerId, launch
 from gascity.runtimes.tmux.client import client_environment, literal, quoted, socket_path
 from gascity.runtimes.tmux.format import mark_of, read_captures, read_host
@@ -161,7 +162,7 @@ def test_the_environment_is_read_by_a_real_shell(tmp_path: Path) -> None:
 def test_what_cannot_be_hosted_is_refused(changes: dict[str, object]) -> None:
     """Names that tmux would change, tokens it cannot compare, no such folder (R45)."""
     with pytest.raises(StartFailed):
-        launch.check(spec(**changes))
+        check(spec(**changes))
 
 
 def test_the_batch_holds_no_value_of_the_environment() -> None:

@@ -10,8 +10,8 @@ from gascity.model.reading import Known, Unclear
 from gascity.model.world import ProbeResult, Sighting, Truth
 from gascity.runtimes.base import RuntimeUnreachable, Spec, StartFailed, WaitsForIdle, Watch
 from gascity.testing.clock import FakeClock, run_virtual
-from gascity.testing.hosted import FakeHost
-from gascity.testing.runtime import FULL, TIMED_ONLY, FakeRuntime, connect
+from gascity.testing.hosted import FULL, TIMED_ONLY, FakeHost
+from gascity.testing.runtime import FakeRuntime, connect
 from gascity.testing.script import AFTER, BEFORE, Script
 
 WORKER = Watch(name="worker", screen=True)

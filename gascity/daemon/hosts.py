@@ -1,0 +1,62 @@
+"""The runtimes of one city on this machine: each made when the first session asks for it.
+
+Source: DESIGN "The tree" (R6c, R67, R72)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from gascity.model.city import City
+from gascity.runtimes.base import Runtime
+from gascity.runtimes.subprocess import SubprocessRuntime
+from gascity.runtimes.tmux import ServerId, TmuxRuntime, default_socket
+
+STATE: Final = ".gc"
+
+
+class Hosts(Mapping[str, Runtime]):
+    """{kind: runtime}. Looking one up makes it; going over it shows those made so far."""
+
+    def __init__(
+        self, city: City, *, known_server: ServerId | None, on_server: Callable[[ServerId], None]
+    ) -> None:
+        self._city = city
+        self._known_server = known_server
+        self._on_server = on_server
+        self._made: dict[str, Runtime] = {}
+        self._makers: Mapping[str, Callable[[], Runtime]] = {
+            "tmux": self._tmux,
+            "subprocess": self._subprocess,
+        }
+
+    def __getitem__(self, kind: str) -> Runtime:
+        if kind not in self._made:
+            self._made[kind] = self._makers[kind]()
+        return self._made[kind]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def why_absent(self, kind: str) -> str:
+        """What follows "there is no runtime KIND here"."""
+        return f"; there are {', '.join(sorted(self._makers))}"
+
+    def _tmux(self) -> Runtime:
+        city = self._city
+        return TmuxRuntime(
+            city.session.socket or default_socket(city.name, Path(city.path)),
+            city=city.path,
+            tmux_config=city.session.tmux_config,
+            known_server=self._known_server,
+            on_server=self._on_server,
+        )
+
+    def _subprocess(self) -> Runtime:
+        folder = Path(self._city.path) / STATE / "subprocess"
+        return SubprocessRuntime(folder, city=self._city.path)

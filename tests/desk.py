@@ -5,7 +5,8 @@ Requests are tested against this; that the real controller behaves so is tested 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -22,7 +23,7 @@ from gascity.model.events import Event
 from gascity.model.plan import Plan
 from gascity.model.reading import Known
 from gascity.model.session import Session, SleepReason, State
-from gascity.model.world import Sighting, Support, Truth, World
+from gascity.model.world import OpenTurn, Sighting, Support, Truth, World
 from gascity.observe.clock import Clock
 from gascity.runtimes.base import EVERYTHING, Ability, Listing, Spec, Stopped, Watch
 from gascity.testing.clock import NOON, FakeClock, run_virtual
@@ -135,6 +136,7 @@ class FakeDesk:
         self.pokes = 0
         self.reloads = 0
         self.stopped: list[bool] = []
+        self.turns: list[OpenTurn] = []
         self.writes: list[Session] = []
         self.changed = anyio.Event()
         self.problems: tuple[str, ...] = ()
@@ -220,6 +222,14 @@ class FakeDesk:
         self.progress += 1
         self.changed.set()
         self.changed = anyio.Event()
+
+    @contextlib.contextmanager
+    def in_turn(self, session_id: str, turn: OpenTurn, /) -> Iterator[None]:
+        self.turns.append(turn)
+        try:
+            yield
+        finally:
+            self.turns.remove(turn)
 
     async def kill(self, session_id: str, *, by: str) -> None:
         self.runtime.truths[self.sessions[session_id].name] = Sighting.stopped()

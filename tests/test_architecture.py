@@ -37,6 +37,7 @@ MAY_IMPORT: Final[dict[str, set[str]]] = {
     "api": _NOUNS | _MIDDLE | {"observe", "act", "daemon"},
     # What the hot commands load: the standard library and the nouns, nothing else.
     "api.client": {"model", "api.protocol"},
+    "api.announce": {"model", "api.client", "api.protocol"},
     "api.protocol": {"model"},
     "cli": _NOUNS | _MIDDLE | {"observe", "act", "daemon", "api", "tools"},
     # Knows nothing of the rest.
@@ -62,6 +63,7 @@ KNOWS_CONCRETE: Final = {"daemon", "cli", "testing"}
 THIRD_PARTY: Final[dict[str, set[str]]] = {
     "act": {"anyio"},
     "api": {"anyio"},
+    "api.announce": set(),
     "api.client": set(),
     "api.protocol": set(),
     "beads": {"anyio"},

@@ -74,6 +74,8 @@ def _signals(look: Look, session: Session, now: datetime) -> list[dict[str, Any]
     if probe is not None:
         rows.append(_signal("probe", probe.result.value, probe.at, now, "known", probe.detail))
     rows += _demand(look, session, at, now)
+    turns = look.world.memory.turns.get(session.id, ()) if look.world is not None else ()
+    rows += (_signal("turn", one.what, one.since, now) for one in turns)
     if session.detached_at is not None:
         rows.append(_signal("detached_at", _at(session.detached_at), session.detached_at, now))
     if session.ready_at is not None:

@@ -16,6 +16,7 @@ from gascity.act import (
     requests_attach,
     requests_hold,
     requests_talk,
+    requests_turn,
     requests_wake,
     requests_why,
     requests_work,
@@ -204,6 +205,11 @@ async def _peek(desk: Desk, fields: Fields, say: Say) -> Reply:
     return await requests_talk.peek(desk, fields["session"], **picked(fields, "lines"))
 
 
+async def _turn(desk: Desk, fields: Fields, say: Say) -> Reply:
+    said = picked(fields, "what")
+    return await requests_turn.turn(desk, fields["session"], token=fields["token"], say=say, **said)
+
+
 async def _kill(desk: Desk, fields: Fields, say: Say) -> Reply:
     return await requests_hold.kill(desk, fields["session"], **picked(fields, "by"))
 
@@ -259,6 +265,7 @@ ANSWERS: Final[Mapping[str, Answer]] = {
     "suspend": _suspend,
     "resume": _resume,
     "peek": _peek,
+    "turn": _turn,
     "kill": _kill,
     "sling": _sling,
     "beads": _beads,

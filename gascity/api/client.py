@@ -206,8 +206,8 @@ def _connected(city: str, answer_s: float) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(answer_s)
         try:
-            _connect(connection, city)
-            _check_peer(connection)
+            connect(connection, city)
+            check_peer(connection)
             return connection
         except ControlError:
             connection.close()
@@ -228,7 +228,7 @@ def _connected(city: str, answer_s: float) -> socket.socket:
         time.sleep(0.02)
 
 
-def _check_peer(connection: socket.socket) -> None:
+def check_peer(connection: socket.socket) -> None:
     """Believe our own controller and root's only: what it names for an attach is run as us (E2)."""
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
@@ -272,8 +272,8 @@ def _hung_error(pid: int) -> ControlError:
     )
 
 
-def _connect(connection: socket.socket, city: str) -> None:
-    """Connect to the socket of this city, however long its path is.
+def connect(connection: socket.socket, city: str) -> None:
+    """Connect to the socket of this city, however long its path is. Raises OSError.
 
     A path that does not fit an address is reached through the open folder, never through a
     shorter name elsewhere that somebody could guess.

@@ -17,6 +17,7 @@ VERSION: Final = 1
 MAX_LINE_BYTES: Final = 64 * 1024
 MAX_CONNECTIONS: Final = 64
 MAX_FOLLOWERS: Final = 48  # of them, those that may stay: the rest is for commands
+MAX_TURNS: Final = 512  # announced turns, apart from them
 IDLE_TIMEOUT_S: Final = 2.0
 
 SOCKET_NAME: Final = "controller.sock"
@@ -53,6 +54,7 @@ OPS: Final = {
     "suspend": ("session | all, by", "sessions[]"),
     "resume": ("session | all, by", "sessions[]"),
     "peek": ("session, lines", "text"),
+    "turn": ("session, token, what", "{open: true}; it is open until the client hangs up"),
     "nudge": ("session, text, mode: send | wake | queue, by", "outcome, id, text"),
     "messages": ("session, all", "messages[]"),
     "unsend": ("id, by", "outcome"),

@@ -32,13 +32,14 @@ from gascity.api.protocol import (
     IDLE_TIMEOUT_S,
     MAX_CONNECTIONS,
     MAX_FOLLOWERS,
+    MAX_TURNS,
     VERSION,
     WORDS,
 )
 from gascity.beads.store import Conflict, StoreBroken, StoreUnavailable
 
 # Ops whose answer takes as long as the client stays: its leaving ends them.
-LASTING: Final = frozenset({"watch", "events", "wake", "attach", "city_stop", "nudge"})
+LASTING: Final = frozenset({"watch", "events", "wake", "attach", "city_stop", "nudge", "turn"})
 FOLLOWING: Final = frozenset({"watch", "events"})
 # A wake goes on without whoever asked for it; all that ends is the telling.
 Report = Callable[[str, BaseException], None]
@@ -57,6 +58,7 @@ class Server:
         self._open = 0
         self._parting = 0  # refused ones that are still reading why
         self._followers = 0
+        self._turns = 0
         self._broken: StoreBroken | None = None
 
     async def serve(
@@ -158,6 +160,8 @@ class Server:
         elif request.op in FOLLOWING and self._followers >= MAX_FOLLOWERS:
             what = f"{MAX_FOLLOWERS} clients follow this city"
             await line.send(encoded(_fault(what, "end one of them", EXIT_FAILED)))
+        elif request.op == "turn":
+            await self._answer_turn(line, request)
         elif request.op in LASTING:
             self._followers += request.op in FOLLOWING
             try:
@@ -170,6 +174,20 @@ class Server:
                 self._followers -= request.op in FOLLOWING
         else:
             await line.send(await self._reply(line, request))
+
+    async def _answer_turn(self, line: Line, request: Request) -> None:
+        """Hold an announced turn. A city of agents that wait leaves room for commands."""
+        if self._turns >= MAX_TURNS:
+            what = f"{MAX_TURNS} turns are open in this city"
+            await line.send(encoded(_fault(what, "end one of them", EXIT_FAILED)))
+            return
+        self._turns += 1
+        self._open -= 1
+        try:
+            await self._answer_while_there(line, request)
+        finally:
+            self._turns -= 1
+            self._open += 1
 
     async def _answer_while_there(self, line: Line, request: Request) -> None:
         """Answer, and drop the request when the client hangs up."""

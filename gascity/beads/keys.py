@@ -65,6 +65,8 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("ready_at", "ready_at", fmt.TIME, "controller", "first readiness of this start (R66)"),
     Key("slept_at", "slept_at", fmt.TIME, "controller", "last time it went to sleep"),
     Key("detached_at", "detached_at", fmt.TIME, "controller", "first seen detached (META-01)"),
+    Key("open_turn", "open_turn", fmt.TEXT, "controller", "mark of the run in an open turn (R48)"),
+    Key("turn_ended_at", "turn_ended_at", fmt.TIME, "controller", "when its last turn ended (R14)"),
     # Which run it is.
     Key("generation", "generation", fmt.COUNT, "controller", "counts starts (R63)"),
     Key("instance_token", "instance_token", fmt.TEXT, "controller", "mark of this run (R63)"),

@@ -24,7 +24,7 @@ from gascity.model.city import City
 from gascity.model.events import Event
 from gascity.model.plan import Plan
 from gascity.model.session import Session
-from gascity.model.world import World
+from gascity.model.world import OpenTurn, World
 from gascity.runtimes.base import Runtime
 
 Change = Callable[[Session, datetime], tuple[Session, tuple[Event, ...]]]
@@ -101,6 +101,10 @@ class EmptyDesk:
     def forget(self, session_id: str, /, *, holder: str) -> bool:
         """Nothing is kept in memory here."""
         return False
+
+    def in_turn(self, session_id: str, turn: OpenTurn, /) -> NoReturn:
+        """Only a controller puts sessions to sleep."""
+        raise NoController
 
     async def apply(self, batch: Batch, /) -> Applied:
         """Write a batch."""

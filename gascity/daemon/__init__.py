@@ -3,6 +3,7 @@
 Source: DESIGN §X
 """
 
-from gascity.daemon.controller import Controller, Snapshot
+from gascity.daemon.controller import Controller
+from gascity.daemon.snapshot import Snapshot
 
 __all__ = ["Controller", "Snapshot"]

@@ -7,9 +7,8 @@ Source: DESIGN §X, §13 (R6, R21, R34, R64, R75, R80)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import anyio
@@ -27,33 +26,20 @@ from gascity.daemon.ending import Ending, end
 from gascity.daemon.notify import tell_manager
 from gascity.daemon.patrol import patrol, remember, shown_now
 from gascity.daemon.pulse import Pulse
-from gascity.model.city import City
+from gascity.daemon.snapshot import Snapshot
 from gascity.model.plan import Plan
 from gascity.model.session import Session, StopReason
-from gascity.model.world import World
+from gascity.model.world import OpenTurn, World
 from gascity.observe.checks import Checks
 from gascity.observe.clock import Clock
 from gascity.observe.ports import Ports
+from gascity.observe.recollection import ANNOUNCE_AGAIN_S, TURNS_MOST
 from gascity.observe.world import Lookout
 from gascity.report.log import logger
 from gascity.runtimes.base import Runtime
 
 KILL_GRACE_S: Final = 1.0
 log = logger("daemon")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """What the last patrol saw and decided, with the records as they are now."""
-
-    city: City
-    sessions: Mapping[str, Session]
-    plan: Plan | None
-    world: World | None
-    patrols: int
-    last_patrol_at: datetime | None
-    started_at: datetime
-    problems: tuple[str, ...]
 
 
 class Controller:
@@ -77,6 +63,7 @@ class Controller:
         self._started_at = ports.clock.now()
         self._ending: Ending | None = None
         self._broken: StoreBroken | None = None
+        ports.memory.turns_sure_at = ports.clock.monotonic() + ANNOUNCE_AGAIN_S
         ports.poke = self.pulse.poke
         ports.answers = ports.answers or self._checks
 
@@ -170,6 +157,19 @@ class Controller:
     def forget(self, session_id: str, /, *, holder: str) -> bool:
         """Take back an attach intent that could not be written; whether there was one."""
         return unrecorded.forget(self.ports, session_id, holder=holder)
+
+    @contextlib.contextmanager
+    def in_turn(self, session_id: str, turn: OpenTurn, /) -> Iterator[None]:
+        """While this lasts, the session counts as being in that turn, in looks from now on."""
+        memory = self.ports.memory
+        if len(memory.turns.get(session_id, ())) >= TURNS_MOST:
+            raise Refused(f"{TURNS_MOST} turns of it are open", "end one of them", exit=1)
+        memory.open_turn(session_id, turn)
+        try:
+            yield
+        finally:
+            memory.close_turn(session_id, turn)
+            self.poke()
 
     async def apply(self, batch: Batch, /) -> Applied:
         """Write work, waits or events durably, then patrol."""

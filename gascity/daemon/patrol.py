@@ -122,7 +122,7 @@ def _state_now(session: Session, world: World, ports: Ports, written: bool) -> D
         up = session.state is State.AWAKE
         truth = Truth.RUNNING if up else Truth.STOPPED
         sightings = {session.id: replace(world.sighting(session.id), truth=truth)}
-    live = replace(world, memory=ports.memory.frozen(), sightings=sightings)
+    live = replace(world, memory=ports.memory.frozen(ports.clock), sightings=sightings)
     return display_state(session, live)
 
 

@@ -21,7 +21,7 @@ from gascity.decide.explain import (
     verdict,
     wake_sources,
 )
-from gascity.decide.idle import sleep_is_asked
+from gascity.decide.idle import sleep_is_asked, turn_doubt_until
 from gascity.decide.judge import Judged, judge
 from gascity.decide.orphans import orphan_decision
 from gascity.decide.pools import PoolPlan, plan_pool, trims_last
@@ -279,10 +279,10 @@ def _creations(
 
 def _next_due(entries: Mapping[str, Entry], world: World) -> datetime | None:
     """The earliest instant at which time alone changes an answer (R80)."""
-    due: list[datetime] = [at for at in (world.demand.next_moment,) if at is not None]
+    due: list[datetime | None] = [world.demand.next_moment]
     for entry in entries.values():
         session, window = entry.settled.session, entry.judged.window
-        if world.sighting(session.id).truth is Truth.RUNNING and window.deadline is not None:
+        if world.sighting(session.id).truth is Truth.RUNNING:
             due.append(window.deadline)
         limit = entry.judged.place.agent.idle_timeout
         if limit is not None and window.reference_at is not None:
@@ -291,9 +291,10 @@ def _next_due(entries: Mapping[str, Entry], world: World) -> datetime | None:
         due.extend(item.expires_at for item in notes if item is not None)
         if entry.session.wake_request is not None and session.wake_request is None:
             due.append(world.now + TRY_AGAIN)  # it was answered: what is shown must not stay
-        due.extend(at for at in (session.quarantined_until, session.held_until) if at is not None)
+        turn_doubted = turn_doubt_until(session, world.memory)
+        due += (session.quarantined_until, session.held_until, turn_doubted)
         if session.exits or session.failed_starts:
             due.append(world.now + restart_backoff(session, world.now))
         if world.demand.notices.get(session.id) and session.ready_at is not None:
             due.append(world.now + TRY_AGAIN)
-    return min((at for at in due if at > world.now), default=None)
+    return min((at for at in due if at is not None and at > world.now), default=None)

@@ -18,6 +18,7 @@ from gascity.model.reading import Known, Unclear
 from gascity.model.session import Session
 from gascity.model.world import (
     Demand,
+    Memory,
     Probe,
     ProbeResult,
     ScreenVerdict,
@@ -81,9 +82,16 @@ def sleep_is_asked(session: Session, reference: datetime | None) -> bool:
 def idle_reference(
     session: Session, seen: Sighting, *, now: datetime, resumed_at: datetime | None
 ) -> datetime | None:
-    """The latest of activity, detachment, waking, readiness and the machine's own resume (R14)."""
+    """The latest of activity, detachment, waking, readiness, a turn's end and a resume (R14)."""
     activity = seen.activity.value if isinstance(seen.activity, Known) else None
-    instants = (activity, session.detached_at, session.woke_at, session.ready_at, resumed_at)
+    instants = (
+        activity,
+        session.detached_at,
+        session.woke_at,
+        session.ready_at,
+        session.turn_ended_at,
+        resumed_at,
+    )
     known = [min(instant, now) for instant in instants if instant is not None]
     return max(known, default=None)
 
@@ -163,6 +171,27 @@ def probe_blockers(
     return [Blocker(name=probe.blocker or "idle_boundary", detail=probe.detail)]
 
 
+def turn_blockers(session: Session, memory: Memory) -> list[Blocker]:
+    """A turn that this run announced, or one noted whose end nobody has seen yet (R48).
+
+    A turn of an earlier run says nothing about this one.
+    """
+    token = session.instance_token
+    turns = [one for one in memory.turns.get(session.id, ()) if one.token == token]
+    if turns:
+        said = ", ".join(dict.fromkeys(one.what for one in turns if one.what))
+        return [Blocker(name="turn_open", detail=said)]
+    if not token or session.open_turn != token:
+        return []
+    again = memory.turns_unsure_until is not None
+    return [Blocker(name="turn_open", detail="may be announced again" if again else "just ended")]
+
+
+def turn_doubt_until(session: Session, memory: Memory) -> datetime | None:
+    """When a noted turn that nobody announced again is taken to be over."""
+    return memory.turns_unsure_until if session.open_turn else None
+
+
 def walk_blockers(walk: Walk | None) -> list[Blocker]:
     """A stop for another reason that is already under way (BLK-06)."""
     if walk is None or walk.reason is None or walk.kind != "stop":
@@ -185,6 +214,7 @@ def solid_blockers(
     found += doubt_blockers(session, seen, policy, capability, world.demand)
     if is_starting(session, seen):
         found.append(Blocker(name="starting"))
+    found += turn_blockers(session, world.memory)
     found += walk_blockers(world.memory.walks.get(session.id))
     if seen.truth is Truth.RUNNING and (policy.effective is not OFF or session.sleep_request):
         if policy.effective is not OFF and window.is_open:

@@ -1,19 +1,22 @@
-"""Stage 1: clear stale idle-sleep markers, keep the detach clock, spread doubt upstream.
+"""Stage 1: clear stale idle-sleep markers, keep the clocks of people and turns, spread doubt.
 
 Owns idle-prefixed markers and expired intents, nothing else (NORM-12, NORM-13).
 
-Source: DESIGN §4, §6 (NORM-07..13, IDLE-03..12, R30, R51)
+Source: DESIGN §4, §6 (NORM-07..13, IDLE-03..12, R14, R30, R48, R51)
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from typing import Final
 
 from gascity.decide.doubt import spread_doubt
 from gascity.model.reading import Known
 from gascity.model.session import Session, SleepIntent, SleepReason, State
-from gascity.model.world import Sighting, Truth, World
+from gascity.model.world import Memory, Sighting, Truth, World
+
+_BLANK: Final = Memory()
 
 
 def normalize(world: World) -> World:
@@ -24,17 +27,20 @@ def normalize(world: World) -> World:
     sessions = {
         session_id: session
         if session.foreign_state or session_id in world.memory.walks
-        else normalize_session(session, world.sighting(session_id), now=world.now)
+        else normalize_session(session, world.sighting(session_id), world.memory, now=world.now)
         for session_id, session in world.sessions.items()
     }
     return spread_doubt(replace(world, sessions=sessions))
 
 
-def normalize_session(session: Session, seen: Sighting, *, now: datetime) -> Session:
+def normalize_session(
+    session: Session, seen: Sighting, memory: Memory = _BLANK, *, now: datetime
+) -> Session:
     """One session after the normalisation pass."""
     cleaned = _clear_intent(session, seen)
     cleaned = _clear_latch(cleaned)
     cleaned = _expire(cleaned, now)
+    cleaned = _keep_turn(cleaned, memory, now)
     return _keep_detach_clock(cleaned, seen, now)
 
 
@@ -92,3 +98,20 @@ def _attached(session: Session) -> Session:
     if session.detached_at is None and session.attach_intent is None:
         return session
     return replace(session, detached_at=None, attach_intent=None)
+
+
+def _keep_turn(session: Session, memory: Memory, now: datetime) -> Session:
+    """Note an open turn, so that no restart of ours loses it; its end is activity (R13, R48).
+
+    While a turn that the last controller knew may still be announced again, its note stays.
+    """
+    token = session.instance_token
+    if any(turn.token == token for turn in memory.turns.get(session.id, ())):
+        return session if session.open_turn == token else replace(session, open_turn=token)
+    if not session.open_turn:
+        return session
+    if session.open_turn != token:
+        return replace(session, open_turn="")
+    if memory.turns_unsure_until is not None:
+        return session
+    return replace(session, open_turn="", turn_ended_at=now)

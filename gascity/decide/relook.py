@@ -49,7 +49,7 @@ class DrainContext:
     forced: bool = False
 
 
-NOT_IDLE: Final = frozenset({"starting", "background", "turn_open", "idle_boundary"})
+NOT_IDLE: Final = frozenset({"starting", "background", "idle_boundary"})
 GONE: Final = Looked(verdict=Verdict.TAKEN, blockers=(Blocker(name="draining:orphaned"),))
 
 
@@ -112,8 +112,11 @@ def _against(
         judged.policy.effective is OFF or judged.fingerprint.value != context.fingerprint
     ):
         return (Blocker(name="keep_warm", detail="the sleep policy changed"),)
-    if stopped or context.operator:
+    if stopped:
         return ()
+    turns = tuple(b for b in judged.solid if b.name == "turn_open")
+    if turns or context.operator:
+        return turns
     if judged.window.is_open:
         return (Blocker(name="keep_warm", detail="active again"),)
     late = judged.window.reference_at

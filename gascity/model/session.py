@@ -163,6 +163,8 @@ class Session:
     ready_at: datetime | None = None  # first readiness of this generation (R66)
     slept_at: datetime | None = None
     detached_at: datetime | None = None
+    open_turn: str = ""  # instance token of the run that is in a turn it announced (R48)
+    turn_ended_at: datetime | None = None
 
     generation: int = 0
     instance_token: str = ""

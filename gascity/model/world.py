@@ -189,11 +189,22 @@ class Walk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTurn:
+    """A turn that something inside a session says is open; `token` names the run it belongs to."""
+
+    token: str
+    what: str = ""
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """What this controller process remembers without writing it down.
 
     `missing` are sessions the previous complete reading of the config did not name either (R21);
-    `waiting_since` is when a wanted start was first deferred (R24).
+    `waiting_since` is when a wanted start was first deferred (R24). `turns` are those announced
+    and not over; until `turns_unsure_until` turns of the controller before may still be announced
+    again.
     """
 
     probes: Mapping[str, Probe] = field(default_factory=dict)
@@ -201,6 +212,8 @@ class Memory:
     waiting_since: Mapping[str, datetime] = field(default_factory=dict)
     missing: frozenset[str] = frozenset()
     resumed_at: datetime | None = None
+    turns: Mapping[str, tuple[OpenTurn, ...]] = field(default_factory=dict)
+    turns_unsure_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from gascity.model.session import Session, SleepReason, WakeNote
-from gascity.model.world import Memory, Probe, Walk
+from gascity.model.world import Memory, OpenTurn, Probe, Walk
+from gascity.observe.clock import Clock
+
+ANNOUNCE_AGAIN_S: Final = 10.0
+"""How long after a start of the controller its predecessor's turns may be announced again."""
+
+TURNS_MOST: Final = 32
+"""How many turns of one session may be announced at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,20 +77,36 @@ class Recollection:
     rereads: bool = False  # whether it is read again by itself: without that, time alone confirms
     resumed_at: datetime | None = None
     asked: dict[str, Asked] = field(default_factory=dict)  # requests that could not be written
+    turns: dict[str, tuple[OpenTurn, ...]] = field(default_factory=dict)
+    turns_sure_at: float = 0.0  # monotonic second from which on no turn is announced again
 
     def with_asked(self, session: Session) -> Session:
         """The record with what could not be written on it."""
         asked = self.asked.get(session.id) if self.asked else None
         return asked.on(session) if asked is not None else session
 
-    def frozen(self) -> Memory:
-        """A copy that later changes do not reach."""
+    def open_turn(self, session_id: str, turn: OpenTurn) -> None:
+        """A turn is announced."""
+        self.turns[session_id] = (*self.turns.get(session_id, ()), turn)
+
+    def close_turn(self, session_id: str, turn: OpenTurn) -> None:
+        """The same turn is over."""
+        left = tuple(one for one in self.turns.get(session_id, ()) if one is not turn)
+        self.turns[session_id] = left
+        if not left:
+            del self.turns[session_id]
+
+    def frozen(self, clock: Clock) -> Memory:
+        """A copy that later changes do not reach, as of the time of `clock`."""
+        unsure_s = self.turns_sure_at - clock.monotonic()
         return Memory(
             probes=dict(self.probes),
             walks=dict(self.walks),
             waiting_since=dict(self.waiting_since),
             missing=self.missing,
             resumed_at=self.resumed_at,
+            turns=dict(self.turns),
+            turns_unsure_until=clock.now() + timedelta(seconds=unsure_s) if unsure_s > 0 else None,
         )
 
     def keep_only(self, sessions: Mapping[str, object]) -> None:

@@ -114,7 +114,7 @@ class Lookout:
             sightings=sightings,
             support=support,
             demand=demand,
-            memory=ports.memory.frozen(),
+            memory=ports.memory.frozen(ports.clock),
             writable=ports.writable,
         )
         return world, tuple(sorted(foreign))

@@ -19,7 +19,7 @@ from gascity.model.city import Agent, City
 from gascity.model.drift import start_hash
 from gascity.model.reading import Known
 from gascity.model.session import Diagnostics, Session
-from gascity.model.world import Pending, Probe, Sighting, World
+from gascity.model.world import Memory, Pending, Probe, Sighting, World
 
 _MARK: Final = "hash:"
 
@@ -36,13 +36,12 @@ class Mask:
     def world(self, world: World) -> World:
         """The same picture, masked throughout."""
         city = self.city(world.city)
-        memory = world.memory
         return replace(
             world,
             city=city,
             sessions={key: self.session(one) for key, one in world.sessions.items()},
             sightings={key: self.sighting(one) for key, one in world.sightings.items()},
-            memory=replace(memory, probes={k: _probe(one) for k, one in memory.probes.items()}),
+            memory=self.memory(world.memory),
         )
 
     def city(self, city: City) -> City:
@@ -65,6 +64,7 @@ class Mask:
         return replace(
             session,
             instance_token=self.text(session.instance_token),
+            open_turn=self.text(session.open_turn),
             session_key=self.text(session.session_key),
             started_hash=self.text(session.started_hash) if drifted else after,
             pins=tuple(replace(pin, reason="") for pin in session.pins),
@@ -78,6 +78,15 @@ class Mask:
         if isinstance(pending, Known) and isinstance(pending.value, Pending):
             pending = Known(replace(pending.value, question=""))
         return replace(seen, token=self.text(seen.token), detail="", pending=pending)
+
+    def memory(self, memory: Memory) -> Memory:
+        """What the controller remembers, without tokens and words."""
+        turns = {
+            key: tuple(replace(one, token=self.text(one.token), what="") for one in turns)
+            for key, turns in memory.turns.items()
+        }
+        probes = {key: _probe(one) for key, one in memory.probes.items()}
+        return replace(memory, turns=turns, probes=probes)
 
     def text(self, text: str) -> str:
         """A keyed hash in place of a text; nothing stays nothing."""

@@ -28,6 +28,7 @@ from gascity.model.session import (
 from gascity.model.world import (
     Demand,
     Memory,
+    OpenTurn,
     Probe,
     Sighting,
     Support,
@@ -118,6 +119,8 @@ def a_world(
     missing: frozenset[str] = frozenset(),
     waiting_since: Mapping[str, datetime] | None = None,
     resumed_at: datetime | None = None,
+    turns: Mapping[str, str] | None = None,
+    turns_unsure_until: datetime | None = None,
     now: datetime = NOON,
     writable: bool = True,
 ) -> World:
@@ -128,6 +131,7 @@ def a_world(
             others are stopped.
         work: {name: bead id, ids, or a reading}; likewise `waits`, `routed` ({template: ...}) and
             `checks` ({template: count or reading}).
+        turns: {name: instance token} of the turns that are announced.
     """
     known = {one.id: one for one in sessions}
     sightings = {one.id: _seen(one, seen) for one in sessions}
@@ -158,6 +162,11 @@ def a_world(
             waiting_since=by_id(waiting_since or {}, known),
             missing=frozenset(by_id(dict.fromkeys(missing), known)),
             resumed_at=resumed_at,
+            turns={
+                key: (OpenTurn(token=token, what="sleep 60s", since=now),)
+                for key, token in by_id(turns or {}, known).items()
+            },
+            turns_unsure_until=turns_unsure_until,
         ),
         writable=writable,
     )

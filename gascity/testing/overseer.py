@@ -135,6 +135,8 @@ class Overseer:
             value = self._value(reading, name)
             if isinstance(value, Known) and value.value:
                 found.add(reading)
+        if any(_is_in_turn(bead) for bead in beads if name_of(bead) == name):
+            found.add("an open turn")
         return found
 
     def _value(self, call: str, name: str) -> object:
@@ -222,6 +224,12 @@ class Overseer:
 
 def _is_cold(metadata: Mapping[str, str]) -> bool:
     return metadata.get("state") == "asleep" and metadata.get("sleep_reason") == "idle"
+
+
+def _is_in_turn(bead: Bead) -> bool:
+    """Whether its present run said that it is in a turn (R48)."""
+    token = bead.metadata.get("open_turn", "")
+    return bool(token) and token == bead.metadata.get("instance_token")
 
 
 def _is_forced(metadata: Mapping[str, str]) -> bool:

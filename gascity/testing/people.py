@@ -22,7 +22,7 @@ from gascity.beads.work import new_task, new_wait
 from gascity.daemon import Controller
 from gascity.model.city import City
 from gascity.model.session import Pin, Session, WakeNote
-from gascity.model.world import Exit, Pending
+from gascity.model.world import Exit, OpenTurn, Pending
 from gascity.observe.ports import Ports
 from gascity.testing.clock import FakeClock
 from gascity.testing.facts import Records
@@ -148,6 +148,22 @@ class People:
         now = self.clock.now()
         pin = Pin(owner="ann", reason="", at=now, expires_at=now + timedelta(seconds=for_s))
         self.change(name, lambda session, _: (replace(session, pins=(pin,)), ()))
+
+    def begin_turn(self, name: str, what: str = "sleep 3600s") -> None:
+        """Something in the session's present run announces an open turn."""
+        session = self.session(name)
+        turn = OpenTurn(token=session.instance_token, what=what, since=self.clock.now())
+        if not self.is_dead:
+            self.ports.memory.open_turn(session.id, turn)
+            token = turn.token
+            self.change(name, lambda session, _: (replace(session, open_turn=token), ()))
+
+    def end_turn(self, name: str) -> None:
+        """Whatever announced turns of the session ends, or dies."""
+        session_id = self._bead(name).id
+        for turn in self.ports.memory.turns.get(session_id, ()):
+            self.ports.memory.close_turn(session_id, turn)
+        self.controller.poke()
 
     def suspend(self, name: str) -> None:
         """`gc suspend`."""

@@ -104,6 +104,7 @@ def records(draw: st.DrawFn, name: str) -> Session:
         6: {"exits": (ago(1), ago(0))},
         7: {"sleep_request": SleepRequest(by="ann", at=ago(5))},
         8: {"foreign_state": "frozen"},
+        9: {"open_turn": draw(st.sampled_from(("t1", "t2")))},
     }
     return replace(session, **over, **choices.get(rare, {}))
 
@@ -169,6 +170,12 @@ def worlds(draw: st.DrawFn) -> World:
         seen={name: draw(sightings()) for name in names},
         support={name: draw(st.sampled_from(supports)) for name in names},
         probes=probes,
+        turns={
+            name: draw(st.sampled_from(("t1", "t1", "t2")))
+            for name in names
+            if draw(st.integers(0, 7)) == 0
+        },
+        turns_unsure_until=ahead(5) if draw(st.integers(0, 3)) == 0 else None,
         missing=frozenset({"gone"} if draw(st.booleans()) else ()),
         writable=draw(st.sampled_from((True, True, True, False))),
         demand=Demand(unclear="no store") if draw(st.integers(0, 9)) == 0 else None,

@@ -132,6 +132,11 @@ def _ask(city: FakeCity) -> None:
         city.ask(DB)
 
 
+def _begin_turn(city: FakeCity) -> None:
+    if city.runs(DB):
+        city.begin_turn(DB)
+
+
 def _touch(city: FakeCity) -> None:
     city.clock.advance(1)
     city.touch(DB)
@@ -255,6 +260,7 @@ OTHER = (
     Arrival(name="policy off", deed=_policy(OFF)),
     Arrival(name="another window", deed=_policy(seconds(60))),
     Arrival(name="activity", deed=_touch),
+    Arrival(name="a turn opens", deed=_begin_turn, passes=lambda city: city.end_turn(DB)),
     Arrival(name="it exits with 0", deed=lambda city: city.exit(DB, 0)),
     Arrival(name="it exits with 1", deed=lambda city: city.exit(DB, 1)),
     Arrival(name="somebody starts another run of it", deed=_replace_run),

@@ -101,6 +101,22 @@ def test_nothing_attached_or_doubtfully_attached_begins_a_drain(world: World) ->
 
 @quick
 @given(worlds())
+def test_nothing_in_a_turn_begins_a_drain(world: World) -> None:
+    """A turn of the present run, announced or noted and perhaps open, is never slept (R48)."""
+    clean = normalize(world)
+    for action in decide(world).actions:
+        if not isinstance(action, Drain) or action.resume:
+            continue
+        session = clean.sessions[action.session_id]
+        forced = session.sleep_request is not None and session.sleep_request.force
+        token = session.instance_token
+        turns = world.memory.turns.get(session.id, ())
+        assert forced or not (session.open_turn == token != "")
+        assert forced or token not in [turn.token for turn in turns]
+
+
+@quick
+@given(worlds())
 def test_nothing_sleeps_without_a_policy_that_asks_for_it(world: World) -> None:
     """Effective off and no request of an operator: no drain begins (ROLL-01, ROLL-02, PROBE-10)."""
     plan = decide(world)

@@ -1,0 +1,104 @@
+"""An open turn, announced to the controller for as long as this lives.
+
+The announcement is one connection to the control socket, held open: whatever becomes of us, the
+kernel ends it, and with it the turn. Nothing here waits, so an event loop and a loop over signals
+can both keep it: `keep` once in a while notices that the controller went away, and tells the next
+one. Standard library only, as every hot command.
+
+Source: DESIGN §7, §13 "The control socket" (R48, R63)
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+
+from gascity.api import client
+from gascity.api.protocol import VERSION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+KEEP_S: Final = 1.0  # how often to call `keep`; a controller waits for several of them
+REFUSED_S: Final = 5.0  # until somebody who was refused asks again
+_MOST_BYTES: Final = 1 << 16
+
+
+class Announcement:
+    """One open turn of a session. It begins with the first `keep` that finds a controller."""
+
+    def __init__(self, city: str, *, session: str, token: str, what: str = "") -> None:
+        said = {"v": VERSION, "op": "turn", "session": session, "token": token, "what": what}
+        self._city = city
+        self._line = json.dumps(said).encode() + b"\n"
+        self._socket: socket.socket | None = None
+        self._heard = b""
+        self._not_before = 0.0
+        self.is_open = False  # whether a controller said that it knows
+        self.problem = ""  # why none does, for people
+
+    def keep(self) -> None:
+        """Announce it, or again where the controller was replaced; hear what it says. No waits."""
+        if self._socket is not None:
+            self._listen(self._socket)
+        if self._socket is None and time.monotonic() >= self._not_before:
+            self._announce()
+
+    def close(self) -> None:
+        """The turn is over."""
+        if self._socket is not None:
+            self._socket.close()
+        self._socket, self._heard, self.is_open = None, b"", False
+
+    def _announce(self) -> None:
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(0)
+        try:
+            client.connect(connection, self._city)
+            client.check_peer(connection)
+            connection.sendall(self._line)
+        except client.ControlError as problem:
+            connection.close()
+            self._put_off(problem.what)
+        except OSError as problem:
+            connection.close()
+            self.problem = str(problem.strerror or problem)
+        else:
+            self._socket, self.problem = connection, ""
+
+    def _listen(self, connection: socket.socket) -> None:
+        try:
+            heard = connection.recv(_MOST_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            heard = b""
+        self._heard += heard
+        *lines, self._heard = self._heard.split(b"\n")
+        for line in lines:
+            self._answer(_object(line))
+        if not heard or len(self._heard) > _MOST_BYTES:
+            self.close()
+
+    def _answer(self, reply: dict[str, Any]) -> None:
+        if reply.get("ok") is not True:
+            self.close()
+            self._put_off(str(reply.get("what") or "refused"))
+        elif reply.get("open") is True:
+            self.is_open = True
+        else:  # it was open for as long as one may be: the next `keep` announces it anew
+            self.close()
+
+    def _put_off(self, problem: str) -> None:
+        self.problem = problem
+        self._not_before = time.monotonic() + REFUSED_S
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

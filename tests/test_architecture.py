@@ -68,6 +68,7 @@ THIRD_PARTY: Final[dict[str, set[str]]] = {
     "api.protocol": set(),
     "beads": {"anyio"},
     "cli": {"argcomplete", "tomli_w"},
+    "cli.surroundings": {"anyio"},
     "config": {"pydantic", "pydantic_core", "tomli", "tomli_w"},
     "daemon": {"anyio"},
     "observe": {"anyio"},

@@ -13,8 +13,16 @@ from typing import Any, Final
 
 from gascity.act.save import NOTHING, Besides, apply
 from gascity.beads.bead import CLOSED, WAIT, Bead
-from gascity.beads.notices import Delivery, begin_delivery, delivery_of, end_delivery, text_of
+from gascity.beads.notices import (
+    Delivery,
+    begin_delivery,
+    delivery_of,
+    end_delivery,
+    tells_elapsed,
+    text_of,
+)
 from gascity.beads.store import Batch, Conflict, Query
+from gascity.beads.times import time_text
 from gascity.beads.work import WaitState, settle_wait, wait_state
 from gascity.decide.deliver import may_be_told, was_judged
 from gascity.model.events import Event, EventType
@@ -23,6 +31,7 @@ from gascity.model.session import Session
 from gascity.model.world import Truth
 from gascity.observe.ports import Ports
 from gascity.observe.world import Lookout
+from gascity.report.table import span
 from gascity.runtimes.base import Ability, RuntimeUnreachable
 
 SETTLE_S: Final = 0.5  # between two lines: how long an agent may take to show what the first does
@@ -73,7 +82,7 @@ async def _listener(
 
 async def _tell(session: Session, notice: Bead, ports: Ports, lookout: Lookout) -> bool:
     """Type one notice and write down how that ended; whether anything was typed."""
-    text = text_of(notice)
+    text = said_of(notice, ports.clock.now())
     runtime = ports.runtime(session.runtime)
     if not text or runtime is None:
         await _close(notice, Delivery.DELIVERED, session.name, ports)
@@ -98,6 +107,15 @@ async def _tell(session: Session, notice: Bead, ports: Ports, lookout: Lookout) 
     why = "it ended while it was told" if gone else ""
     await _close(notice, how, session.name, ports, why=why)
     return True
+
+
+def said_of(notice: Bead, now: datetime) -> str:
+    """What is typed now; "" for nothing."""
+    text = text_of(notice)
+    if not text or not tells_elapsed(notice):
+        return text
+    passed = (now - notice.created_at).total_seconds()
+    return f"{text} (waited {span(passed)}, since {time_text(notice.created_at)[:19]}Z)"
 
 
 async def _close(notice: Bead, how: Delivery, session: str, ports: Ports, *, why: str = "") -> None:

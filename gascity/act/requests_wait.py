@@ -20,7 +20,7 @@ from gascity.act.requests_talk import plain
 from gascity.act.requests_work import free_id
 from gascity.beads import work
 from gascity.beads.bead import SESSION, WAIT, Bead
-from gascity.beads.notices import Delivery, delivery_of
+from gascity.beads.notices import Delivery, delivery_of, tells_elapsed
 from gascity.beads.store import Batch, Conflict, Query, Update
 from gascity.beads.times import time_of, time_text
 from gascity.beads.work import WaitState
@@ -39,6 +39,7 @@ async def add(
     bead_ids: Sequence[str] = (),
     any_of: bool = False,
     note: str = "",
+    elapsed: bool = False,
     expires_s: float | None = None,
     by: str = "operator",
 ) -> Reply:
@@ -46,6 +47,7 @@ async def add(
 
     Args:
         until: An RFC 3339 time with a zone.
+        elapsed: The note is typed with the time that really passed.
         expires_s: Seconds after which it gives up if it is not ready.
 
     Raises:
@@ -68,6 +70,7 @@ async def add(
         bead_ids=tuple(dict.fromkeys(bead_ids)),
         any_of=any_of,
         note=_one_line(note),
+        tells_elapsed=elapsed,
         expires_at=expires_at,
     )
     bead_id = await free_id(desk)
@@ -208,6 +211,7 @@ def wait_object(wait: Bead, live: Mapping[str, Bead], now: datetime) -> dict[str
         "kind": "beads" if ids else "time",
         "beads": ids,
         "mode": wait.metadata.get("dep_mode") or "all",
+        "elapsed": tells_elapsed(wait),
         **{key: wait.metadata.get(key, "") for key in _SHOWN},
         "created_at": time_text(wait.created_at),
     }

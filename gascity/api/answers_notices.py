@@ -30,7 +30,7 @@ async def _unsend(desk: Desk, fields: Fields, say: Say) -> Reply:
 
 
 async def _wait_add(desk: Desk, fields: Fields, say: Say) -> Reply:
-    names = ("for_s", "until", "bead_ids", "any_of", "note", "expires_s", "by")
+    names = ("for_s", "until", "bead_ids", "any_of", "note", "elapsed", "expires_s", "by")
     return await requests_wait.add(desk, fields["session"], **picked(fields, *names))
 
 

@@ -177,6 +177,7 @@ REQUESTS: Final[Mapping[str, Mapping[str, tuple[Check, bool]]]] = {
         "bead_ids": (_texts, False),
         "any_of": (_flag, False),
         "note": (_text, False),
+        "elapsed": (_flag, False),
         "expires_s": (_seconds, False),
         "by": (_text, False),
     },

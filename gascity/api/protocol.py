@@ -67,7 +67,7 @@ OPS: Final = {
     "bead_update": ("id, status, assignee, title, priority, metadata{}, blocked_by[]", "bead{}"),
     "hook": ("session_id, claim", "bead{} | null"),
     "wait_add": (
-        "session, for_s | until | bead_ids[], any_of, note, expires_s, by",
+        "session, for_s | until | bead_ids[], any_of, note, elapsed, expires_s, by",
         "wait{}",
     ),
     "waits": ("session, all", "waits[]"),

@@ -222,6 +222,7 @@ WAIT_KEYS: Final = (
     ("dep_mode", "`all` (when empty) or `any` of them closed"),
     ("expires_at", "RFC 3339 time at which it gives up if it is not ready"),
     ("note", "what to type into the session when it is awake; empty: it is only woken"),
+    ("elapsed", "`true`: the note is typed with the time that really passed"),
     ("delivery", "of the note: empty, `delivering`, `delivered` or `unclear`"),
 )
 

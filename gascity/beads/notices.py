@@ -73,6 +73,11 @@ def text_of(notice: Bead) -> str:
     return notice.metadata.get("text" if notice.type == MESSAGE else "note", "")
 
 
+def tells_elapsed(notice: Bead) -> bool:
+    """Whether its text is typed with the time that passed since it was recorded."""
+    return notice.type == WAIT and notice.metadata.get("elapsed") == "true"
+
+
 def begin_delivery(notice: Bead) -> Update:
     """Say that it is about to be typed."""
     return Update(

@@ -198,9 +198,14 @@ def new_wait(
     bead_ids: tuple[str, ...] = (),
     any_of: bool = False,
     note: str = "",
+    tells_elapsed: bool = False,
     expires_at: datetime | None = None,
 ) -> NewBead:
-    """A durable wait of the session for an instant, or for records to be closed."""
+    """A durable wait of the session for an instant, or for records to be closed.
+
+    Args:
+        tells_elapsed: The note is told with the time that really passed.
+    """
     assert (until is None) == bool(bead_ids), "a wait is for a time or for beads"
     return NewBead(
         type=WAIT,
@@ -215,6 +220,7 @@ def new_wait(
             "dep_ids": ",".join(bead_ids),
             "dep_mode": "any" if any_of else "",
             "note": note,
+            "elapsed": "true" if tells_elapsed else "",
             "expires_at": "" if expires_at is None else time_text(expires_at),
         },
     )

@@ -31,6 +31,7 @@ def configure(command: str, parser: argparse.ArgumentParser) -> None:
     when.add_argument("--on-beads", nargs="+", metavar="ID", help="until these beads are closed")
     add.add_argument("--any", action="store_true", help="one of the beads is enough")
     add.add_argument("--note", default="", metavar="TEXT", help="typed into it when it is awake")
+    add.add_argument("--elapsed", action="store_true", help="type how long it really took with it")
     add.add_argument("--expires", metavar="D", help="gives up if it is not ready by then")
     lists = actions.add_parser("list", help="waits that are not over")
     lists.add_argument("--session", default="", metavar="S", help="only this session's")
@@ -70,6 +71,8 @@ def _add(args: argparse.Namespace) -> dict[str, Any]:
         fields["until"] = _utc(args.until)
     else:
         fields |= {"bead_ids": args.on_beads, "any_of": args.any}
+    if args.elapsed:
+        fields["elapsed"] = True
     if args.expires:
         fields["expires_s"] = _positive(args.expires, "--expires")
     wait: dict[str, Any] = _answer(args, "wait_add", **fields)["wait"]

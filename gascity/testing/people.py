@@ -78,10 +78,14 @@ class People:
         """Assign work to a session; the id of the task."""
         return self._write(new_task(title, assignee=name))
 
-    def remind(self, name: str, *, in_s: float = 0.0, note: str = "") -> str:
+    def remind(
+        self, name: str, *, in_s: float = 0.0, note: str = "", tells_elapsed: bool = False
+    ) -> str:
         """A wait of the session that is met in so many seconds; its id."""
         until = self.clock.now() + timedelta(seconds=in_s)
-        return self._write(new_wait(self.session(name), until=until, note=note))
+        session = self.session(name)
+        new = new_wait(session, until=until, note=note, tells_elapsed=tells_elapsed)
+        return self._write(new)
 
     def await_beads(
         self, name: str, *bead_ids: str, note: str = "", expires_s: float | None = None

@@ -15,6 +15,7 @@ from gascity.tools.surroundings import (
 )
 from gascity.tools.tool import Tool, ToolResult
 from gascity.tools.turn import Snapshot, ToolBlock, ToolCall, ToolStatus, Turn
+from gascity.tools.wait_until import WaitUntilTool, parse_wait
 
 __all__ = [
     "MAX_SLEEP_SECONDS",
@@ -32,6 +33,8 @@ __all__ = [
     "WaitRecorded",
     "WaitRefused",
     "WaitRequest",
+    "WaitUntilTool",
     "create_default_tools",
     "parse_seconds",
+    "parse_wait",
 ]

@@ -123,6 +123,17 @@ def test_a_wait_that_was_missed_fires_at_once_after_the_downtime(city: FakeCity)
     assert typed(city) == ["late"]
 
 
+@pytest.mark.parametrize(("down_s", "told"), [(0, "waited 1m30s"), (7265, "waited 2h1m")])
+def test_a_wait_can_tell_how_long_it_really_took(city: FakeCity, down_s: int, told: str) -> None:
+    """R38, R49: from the record to the keys, the time included in which no controller ran."""
+    since = city.clock.now()
+    city.remind("mayor", in_s=90, note="look", tells_elapsed=True)
+    city.clock.advance(down_s)
+    city.restart()
+    city.live(95)
+    assert typed(city) == [f"look ({told}, since {since:%Y-%m-%dT%H:%M:%SZ})"]
+
+
 def test_a_wait_without_a_note_wakes_and_types_nothing(city: FakeCity) -> None:
     """R66: a pure timer ends when its session was up and ready once."""
     wait = city.remind("mayor", in_s=60)

@@ -25,6 +25,7 @@ WAIT = {
     "due_at": "2026-03-01T12:00:00.000000Z",
     "expires_at": "",
     "note": "",
+    "elapsed": False,
     "delivery": "",
     "created_at": "2026-03-01T11:00:00.000000Z",
 }
@@ -87,9 +88,10 @@ def test_inside_a_session_a_wait_is_its_own(
     assert gc("wait", "add", "--for", "90s").code == 2
     monkeypatch.setenv("GC_SESSION_NAME", "mayor")
     controller.gives("wait_add", {"wait": WAIT})
-    assert gc("wait", "add", "--for", "90s", "--expires", "2h").code == 0
+    assert gc("wait", "add", "--for", "90s", "--expires", "2h", "--elapsed").code == 0
     asked = controller.asked[0]
     assert (asked["session"], asked["for_s"], asked["expires_s"]) == ("mayor", 90.0, 7200.0)
+    assert asked["elapsed"] is True
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ from gascity.runtimes.screens import (
     read_screen,
     steady_text,
 )
+from gascity.runtimes.screens.examples import CORPUS
 from gascity.runtimes.tmux.format import (
     MOST_SIGNS,
     MOST_SIGNS_A_LINE,
@@ -207,12 +208,8 @@ class Screens:
     """What a session shows, judged by every detector: an answer, and quickly (R15)."""
 
     def __init__(self) -> None:
-        folder = ROOT / "tests" / "unit" / "runtimes" / "screens_corpus"
-        self.corpus = [
-            path.read_text(encoding="utf-8", errors="replace")
-            for path in sorted(folder.rglob("*"))
-            if path.is_file()
-        ] or ["❯ \n"]
+        self.corpus = [path.read_text(encoding="utf-8") for path in sorted(CORPUS.glob("*.txt"))]
+        assert self.corpus, "the corpus ships with the package"
         self.corpus += ["─" * 9000 + "\n", " " * 9000 + "x\n", "> " * 3000, "1. a\n" * 300]
 
     def __call__(self, chance: random.Random) -> None:

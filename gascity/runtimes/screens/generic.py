@@ -12,9 +12,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from gascity.model.world import ScreenVerdict
 from gascity.runtimes.screens.menus import KEYS, is_border, last_menu, question_above
-from gascity.runtimes.screens.rules import Detector, Regions, Rule
+from gascity.runtimes.screens.rules import Regions
 from gascity.runtimes.screens.text import Line, Screen, joined, without_sides
 
 PREFIX: Final = "❯ "
@@ -54,7 +53,7 @@ def typed(line: Line, prefix: str) -> str:
 
 
 def regions(screen: Screen, prefix: str) -> Regions:
-    """`menu`, `keys`, `last`, `status`, `prompt`, `alternate` and `question`."""
+    """`menu`, `keys`, `last`, `status`, `dialog`, `input`, `alternate` and `question`."""
     prefix = prefix or PREFIX
     lines = screen.lines
     row = prompt_row(lines, prefix, screen.cursor)
@@ -71,7 +70,7 @@ def regions(screen: Screen, prefix: str) -> Regions:
         "last": last,
         "status": "\n".join(line.text for line in status),
         "dialog": joined(screen.filled[-_DIALOG_LINES:]) if is_open else "",
-        "prompt": typed(lines[row], prefix) if row is not None and not is_below else "",
+        "input": typed(lines[row], prefix) if row is not None and not is_below else "",
         "alternate": "on" if screen.is_alternate else "",
         "question": menu.question if menu else question_above(lines, len(lines)),
     }
@@ -89,48 +88,6 @@ def _since_submitted(lines: tuple[Line, ...], prefix: str, prompt: int | None) -
     return filled[-_STATUS_LINES:]
 
 
-BUSY: Final = (
-    r"(?i)\besc(ape)? to interrupt\b|\bctrl\+c to interrupt\b|press esc or ctrl\+c to cancel"
-)
-SECRET: Final = r"(?i)(pass(word|phrase|code)|\bpin\b|otp)[^:]{0,60}:$"
-ASKS: Final = (
-    r"(?i)(\[y/n\]|\(y/n\)|\[yes/no\]|\(yes/no(/\[fingerprint\])?\)|y/n)\s*[:?>]?$"
-    r"|press (enter|return|any key)( to continue)?\W*$"
-)
-PAGER: Final = (
-    r"^\(END\)|^:$|^--More--|^lines \d+-\d+|^\s*Manual page .* line \d+"
-    r"|^-- (INSERT|VISUAL|REPLACE) --"
-)
-
-RULES: Final = (
-    Rule(
-        name="permission",
-        verdict=ScreenVerdict.PENDING,
-        region="dialog",
-        pattern=r"(?i)do you want to|requires approval|approve|permission|allow|proceed\?",
-        kind="permission",
-    ),
-    Rule(
-        name="menu",
-        verdict=ScreenVerdict.PENDING,
-        region="menu",
-        pattern="open",
-        kind="choice",
-    ),
-    Rule(name="asks", verdict=ScreenVerdict.PENDING, region="last", pattern=ASKS, kind="choice"),
-    Rule(
-        name="secret", verdict=ScreenVerdict.PENDING, region="last", pattern=SECRET, kind="secret"
-    ),
-    Rule(name="keys", verdict=ScreenVerdict.PENDING, region="keys", pattern=".", kind="choice"),
-    Rule(name="busy", verdict=ScreenVerdict.BUSY, region="status", pattern=BUSY),
-    Rule(name="pager", verdict=ScreenVerdict.PAGER, region="last", pattern=PAGER),
-    Rule(name="alternate", verdict=ScreenVerdict.UNKNOWN, region="alternate", pattern="on"),
-    Rule(name="listed", verdict=ScreenVerdict.UNKNOWN, region="menu", pattern="listed"),
-    Rule(name="draft", verdict=ScreenVerdict.DRAFT, region="prompt", pattern="^draft"),
-    Rule(name="prompt", verdict=ScreenVerdict.IDLE, region="prompt", pattern="^empty$"),
-)
-
-
 def squeezed(lines: Iterable[Line]) -> str:
     """The text without spaces and rules, so that a window of another width changes little."""
     return re.sub(r"[\s─━═]+", "", "".join(line.text for line in lines))
@@ -139,25 +96,3 @@ def squeezed(lines: Iterable[Line]) -> str:
 def steady(screen: Screen) -> str:
     """All visible text."""
     return squeezed(screen.lines)
-
-
-GENERIC: Final = Detector(name="generic", regions=regions, rules=RULES, steady=steady)
-
-# For programs that read whole lines and are known to be reading one.
-LINES: Final = Detector(
-    name="lines",
-    regions=regions,
-    rules=tuple(rule for rule in RULES if rule.name != "busy"),
-    steady=steady,
-)
-
-# For programs that have a name but no rules yet: their prompts may stay visible while they work,
-# and the keys they name may mean anything.
-CAUTIOUS: Final = Detector(
-    name="cautious",
-    regions=regions,
-    rules=tuple(
-        rule for rule in RULES if rule.verdict is not ScreenVerdict.IDLE and rule.name != "keys"
-    ),
-    steady=steady,
-)

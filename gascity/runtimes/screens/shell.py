@@ -12,12 +12,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from gascity.model.world import ScreenVerdict
-from gascity.runtimes.screens import generic
-from gascity.runtimes.screens.rules import Detector, Regions, Rule
+from gascity.runtimes.screens.rules import Regions
 from gascity.runtimes.screens.text import Line, Screen
 
-_PROMPT: Final = re.compile(r"^[^\n]*?[$#%❯➜»λ](?=\s|$)")
+# A sign after `=` is a database's; fish ends its prompt, which names host and folder, with `>`.
+_PROMPT: Final = re.compile(r"^[^\n]*?(?<!=)[$#%❯➜»λ](?=\s|$)|^\S+@\S+ [^\n>]*>(?=\s|$)")
 _RIGHT: Final = re.compile(r"^\s{8,}\S")
 
 
@@ -55,48 +54,13 @@ def _input(screen: Screen, prefix: str) -> str:
 
 
 def regions(screen: Screen, prefix: str) -> Regions:
-    """`input` and `last`; `alternate` is on while a full-screen program runs."""
+    """`input`, `last`, `above` (two lines); `alternate` is on while a full-screen program runs."""
     row = _row(screen)
+    before = [line.text.rstrip() for line in screen.lines[: row or 0] if not line.is_blank]
     return {
         "input": _input(screen, prefix),
+        "above": "\n".join(before[-2:]),
         "last": screen.lines[row].text.rstrip() if row is not None else "",
         "alternate": "on" if screen.is_alternate else "",
         "question": screen.lines[row].text.strip()[:200] if row is not None else "",
     }
-
-
-RULES: Final = (
-    Rule(name="pager", verdict=ScreenVerdict.PAGER, region="last", pattern=generic.PAGER),
-    Rule(name="alternate", verdict=ScreenVerdict.UNKNOWN, region="alternate", pattern="on"),
-    Rule(
-        name="secret",
-        verdict=ScreenVerdict.PENDING,
-        region="last",
-        pattern=generic.SECRET,
-        kind="secret",
-    ),
-    Rule(
-        name="asks",
-        verdict=ScreenVerdict.PENDING,
-        region="last",
-        pattern=generic.ASKS,
-        kind="choice",
-    ),
-    Rule(
-        name="search",
-        verdict=ScreenVerdict.DRAFT,
-        region="last",
-        pattern=r"^\((reverse-)?i-search\)|^(bck|fwd)-i-search:|^search:",
-    ),
-    Rule(name="draft", verdict=ScreenVerdict.DRAFT, region="input", pattern="^draft"),
-    Rule(name="prompt", verdict=ScreenVerdict.IDLE, region="input", pattern="^empty$"),
-    Rule(
-        name="unfinished",
-        verdict=ScreenVerdict.DRAFT,
-        region="last",
-        pattern=r"^((d|b)?quote|heredoc|cmdsubst|pipe|for|while|if|then|else|do|case|function)*> ?",
-        unless=r"^>>>|^read>",
-    ),
-)
-
-SHELL: Final = Detector(name="shell", regions=regions, rules=RULES, steady=generic.steady)

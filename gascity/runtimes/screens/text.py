@@ -9,6 +9,7 @@ Source: DESIGN §8 (R15)
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -40,6 +41,10 @@ class Line:
     def after(self, start: int) -> Line:
         """The part from column `start` on."""
         return Line(self.text[start:], self.look[start:])
+
+    def cut(self, start: int, end: int) -> Line:
+        """The part from column `start` up to column `end`."""
+        return Line(self.text[start:end], self.look[start:end])
 
     @property
     def is_faint(self) -> bool:
@@ -147,6 +152,6 @@ def without_sides(line: Line) -> Line:
     return line
 
 
-def joined(lines: tuple[Line, ...]) -> str:
+def joined(lines: Iterable[Line]) -> str:
     """The lines as one text in which a phrase that wrapped reads on; runs of space are one."""
     return re.sub(r"\s+", " ", " ".join(without_sides(line).text for line in lines)).strip()

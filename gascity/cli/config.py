@@ -29,13 +29,17 @@ def configure(command: str, parser: argparse.ArgumentParser) -> None:
     show.add_argument("--secrets", action="store_true", help="with values of env that look secret")
     chain = actions.add_parser("explain", help="where an agent's sleep window comes from")
     chain.add_argument("agent", metavar="AGENT", help="its name, or [rig/]name")
+    validate.add_argument("--strict", action="store_true", help="a missing pack is an error too")
     for one in (validate, show, chain):
         one.add_argument("--json", action="store_true", help="the answer as an object")
+        one.add_argument(
+            "--pack-map", metavar="FILE", help="folders that stand for sources of packs"
+        )
 
 
 def run(args: argparse.Namespace) -> int:
     """Read the configuration and answer."""
-    loaded = load_city(Path(find_city(args)))
+    loaded = load_city(Path(find_city(args)), pack_map=_map(args.pack_map))
     if args.action == "validate":
         return _validate(args, loaded)
     city = loaded.city
@@ -45,15 +49,32 @@ def run(args: argparse.Namespace) -> int:
     return _show(args, city) if args.action == "show" else _explain(args, city)
 
 
+def _map(name: str | None) -> Path | None:
+    """The map of packs that was asked for, which then has to be there."""
+    if name is None:
+        return None
+    path = Path(name).expanduser()
+    if not path.is_file():
+        raise Failure(
+            f"no file {name}", "name a pack map: [[map]] with sources and dir", exit=USAGE
+        )
+    return path.absolute()
+
+
 def _validate(args: argparse.Namespace, loaded: LoadResult) -> int:
+    city = loaded.city
+    is_lacking = args.strict and city is not None and city.incomplete
     if args.json:
         problems = [problem.as_dict() for problem in loaded.problems]
-        print_json({"schema": 1, "ok": loaded.city is not None, "problems": problems})
-        return DONE if loaded.city is not None else USAGE
+        incomplete = city is not None and city.incomplete
+        ok = city is not None and not is_lacking
+        print_json({"schema": 1, "ok": ok, "incomplete": incomplete, "problems": problems})
+        return DONE if ok else USAGE
     _print_problems(loaded)
-    if loaded.city is None:
-        raise Failure(_count(loaded), "mend city.toml", exit=USAGE)
-    city = loaded.city
+    if city is None:
+        raise Failure(_count(loaded), "mend what they name", exit=USAGE)
+    if is_lacking:
+        raise Failure("the city is incomplete", "bring the packs that are named here", exit=USAGE)
     print(f"{safe(city.name)}: {len(city.agents)} agents, {_count(loaded)}")
     return DONE
 

@@ -1,6 +1,6 @@
 """From typed rows to one frozen `City`, stage by stage, in the order of the layers (R3).
 
-1. rigs and what is shared   2. agents of the file (agents of packs will join here)
+1. rigs and what is shared   2. agents of the file and its packs (`placing` has placed them)
 3. rig overrides             4. patches
 5. agents built              6. named sessions, dependencies, session names
 
@@ -11,6 +11,7 @@ Source: DESIGN §2 (R3, R4, R6a, R6b)
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,11 +19,14 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from gascity.config.agents import EXEC, RUNTIMES, TMUX, Workshop, inside, is_runtime
-from gascity.config.layers import Stack, stack_of
+from gascity.config.applying import Applying
 from gascity.config.names import check_session_names, named_sessions, resolve_dependencies
-from gascity.config.problems import Problems, Severity, at
-from gascity.config.providers import Providers
+from gascity.config.placing import Roster
+from gascity.config.problems import Problems, Severity, Where, at
+from gascity.config.providers import Providers, said_by
 from gascity.config.rows import Row, Values
+from gascity.config.schema import ProviderTable, RigPatchTable
+from gascity.config.site import Site
 from gascity.config.tables import Draft, RigRow
 from gascity.model.city import (
     Agent,
@@ -33,7 +37,6 @@ from gascity.model.city import (
     Rig,
     SessionClass,
     SessionSettings,
-    Source,
 )
 from gascity.model.duration import KeepWarm
 
@@ -47,6 +50,8 @@ class Composition:
     """A city in the making."""
 
     draft: Draft
+    roster: Roster
+    site: Site
     path: Path
     problems: Problems
     is_incomplete: bool
@@ -57,13 +62,15 @@ class Composition:
     def city(self) -> City:
         """Run the stages; every problem of every stage goes to `problems`."""
         name = self._city_name()
-        rigs = self._rigs()
-        stacks = self._agents()
-        self._apply_overrides(stacks)
-        self._apply_patches(stacks)
-        agents = self._build(stacks, rigs, name)
+        applying = Applying(self.draft, self.roster, self.problems, self.is_incomplete)
+        rigs = self._rigs(applying.rigs())
+        applying.overrides()
+        applying.patches()
+        applying.named()
+        self.lost += applying.lost
+        agents = self._build(applying.providers(), rigs, name)
         named, lost = named_sessions(
-            self.draft.named, agents, self.problems, may_miss=self.is_incomplete
+            self.roster.named, agents, self.problems, may_miss=self.is_incomplete
         )
         self.lost += lost
         agents, lost = resolve_dependencies(
@@ -85,7 +92,7 @@ class Composition:
             session=self._session(),
             events=self._settings("events", self.draft.events, EventSettings()),
             beads_provider=self._value(self.draft.beads, "beads", "provider", ""),
-            suspended=self._value(self.draft.workspace, "workspace", "suspended", default=False),
+            suspended=self._suspended(),
             incomplete=self.is_incomplete,
             origins=MappingProxyType(self.origins),
             revision=self.revision,
@@ -94,12 +101,23 @@ class Composition:
     # 1. rigs and what is shared
 
     def _city_name(self) -> str:
-        """The name of the workspace, else of the folder."""
+        """The name on this machine, else of the workspace, else of the folder."""
+        if self.site.name and self.site.name_at is not None:
+            self.origins["", "workspace.name"] = self.site.name_at
+            return self.site.name
         name: str = self._value(self.draft.workspace, "workspace", "name", "")
         return name.strip() or self.path.name or _UNIX_ROOT
 
-    def _rigs(self) -> dict[str, Rig]:
-        """{name: rig}, in file order."""
+    def _suspended(self) -> bool:
+        """Whether the whole city is held: by its file, or by the environment."""
+        if os.environ.get("GC_SUSPENDED", "").strip() in ("1", "true"):
+            self.origins["", "workspace.suspended"] = Origin("environment", "GC_SUSPENDED")
+            return True
+        held: bool = self._value(self.draft.workspace, "workspace", "suspended", default=False)
+        return held
+
+    def _rigs(self, patches: Mapping[str, list[Row[RigPatchTable]]]) -> dict[str, Rig]:
+        """{name: rig}, in file order: its table, its patches, its place on this machine."""
         rigs: dict[str, Rig] = {}
         for row in self.draft.rigs:
             table, origin = row.table, row.where.origin("name")
@@ -109,15 +127,37 @@ class Composition:
                 self.problems.add(problem)
                 continue
             self.origins[table.name, "rig.name"] = origin
-            for key in ("path", "suspended"):
-                self.origins[table.name, f"rig.{key}"] = row.where.origin(key)
-            rigs[table.name] = Rig(
-                name=table.name,
-                path=inside(self.path, table.path) if table.path else "",
-                suspended=table.suspended,
-                sleep=self._sleep(table.name, row.sleep),
-            )
+            rigs[table.name] = self._rig(row, patches.get(table.name, []))
+        for name, (_, where) in self.site.rigs.items():
+            if name not in rigs:
+                what = "a place for a rig that there is none of"
+                remedy = self.problems.near_names(name, rigs)
+                self.problems.add(where.warning(what, remedy, key="name", value=name))
         return rigs
+
+    def _rig(self, row: RigRow, patches: list[Row[RigPatchTable]]) -> Rig:
+        """One rig; where `suspended_on_start` holds it, nothing else was said about it."""
+        table, name = row.table, row.table.name
+        said: dict[str, tuple[Any, Where]] = {
+            "path": (table.path, row.where),
+            "suspended": (table.suspended or table.suspended_on_start, row.where),
+        }
+        for patch in patches:
+            values = said_by(patch)
+            said |= {k: (values[k], patch.where) for k in ("path", "suspended") if k in values}
+        if name in self.site.rigs:
+            said["path"] = self.site.rigs[name]
+        for key, (_, where) in said.items():
+            self.origins[name, f"rig.{key}"] = where.origin(key)
+        if table.suspended_on_start and said["suspended"][1] is row.where:
+            self.origins[name, "rig.suspended"] = row.where.origin("suspended_on_start")
+        path: str = said["path"][0]
+        return Rig(
+            name=name,
+            path=inside(self.path, path) if path else "",
+            suspended=said["suspended"][0],
+            sleep=self._sleep(name, row.sleep),
+        )
 
     def _sleep(self, owner: str, values: Values) -> Mapping[SessionClass, KeepWarm]:
         """The class defaults that are really set; no other class is touched (POL-15, ROLL-03)."""
@@ -154,74 +194,7 @@ class Composition:
         self.origins["", f"{table}.{key}"] = where.origin(key)
         return value
 
-    # 2. agents of the file
-
-    def _agents(self) -> dict[str, Stack]:
-        """{identity: the agent's own table as first layer}, in file order."""
-        stacks: dict[str, Stack] = {}
-        for row in self.draft.agents:
-            stack = stack_of(row, self.problems)
-            first = stacks.get(stack.identity)
-            if first is None:
-                stacks[stack.identity] = stack
-            else:
-                what = f'agent "{stack.identity}" is also at {first.where.origin("name")}'
-                problem = row.where.error(what, "give one of them another name", key="name")
-                self.problems.add(problem)
-        return stacks
-
-    # 3. and 4. later layers
-
-    def _apply_overrides(self, stacks: dict[str, Stack]) -> None:
-        """`[[rigs.overrides]]`, then `[[rigs.patches]]`, each on the agents of its own rig."""
-        rosters: dict[str, dict[str, None]] = {}
-        for stack in stacks.values():
-            rosters.setdefault(stack.rig, {})[stack.name] = None
-        for rig in self.draft.rigs:
-            for row in rig.overrides:
-                self._apply_override(rig, row, stacks, rosters)
-
-    def _apply_override(
-        self,
-        rig: RigRow,
-        row: Row[Any],
-        stacks: dict[str, Stack],
-        rosters: Mapping[str, Mapping[str, None]],
-    ) -> None:
-        name = row.table.agent
-        own = f"{rig.table.name}/"
-        target = stacks.get(own + name) or stacks.get(name if name.startswith(own) else "")
-        if target is not None:
-            target.add(row, Source.RIG_OVERRIDE, self.problems)
-            return
-        what = f'rig "{rig.table.name}" has no agent of this name'
-        names = rosters.get(rig.table.name, {})
-        other = next((r for r, known in rosters.items() if name in known), None)
-        remedy = self.problems.near_names(name, names) if names or other is None else ""
-        if other is not None:
-            place = f'rig "{other}"' if other else "no rig"
-            remedy = f"one of that name is in {place}; {remedy or 'use [[patches.agent]]'}"
-        self._unmatched(row, "agent", name, what, remedy)
-
-    def _apply_patches(self, stacks: dict[str, Stack]) -> None:
-        """`[[patches.agent]]`, last of all."""
-        for row in self.draft.patches:
-            rig = row.table.dir.rstrip("/")
-            name = f"{rig}/{row.table.name}" if rig else row.table.name
-            target = stacks.get(name) or stacks.get(row.table.name if not rig else "")
-            if target is not None:
-                target.add(row, Source.AGENT_PATCH, self.problems)
-            else:
-                what = "no agent has this identity"
-                remedy = self.problems.near_names(name, stacks)
-                self._unmatched(row, "name", name, what, remedy)
-
-    def _unmatched(self, row: Row[Any], key: str, name: str, what: str, remedy: str) -> None:
-        """An error, unless a missing pack may have held the target (R6a)."""
-        if self.is_incomplete:
-            self.lost += 1
-        else:
-            self.problems.add(row.where.error(what, remedy, key=key, value=name))
+    # 2. to 4. agents
 
     def _tell_lost(self) -> None:
         """One word for all that waits for packs."""
@@ -233,10 +206,10 @@ class Composition:
     # 5. agents built
 
     def _build(
-        self, stacks: dict[str, Stack], rigs: Mapping[str, Rig], name: str
+        self, rows: Mapping[str, Row[ProviderTable]], rigs: Mapping[str, Rig], name: str
     ) -> dict[str, Agent]:
         """{identity: composed agent}, in file order, with the place of each value noted."""
-        providers = Providers(self.draft.providers, self.problems, may_miss=self.is_incomplete)
+        providers = Providers(rows, self.problems, may_miss=self.is_incomplete)
         providers.check()
         runtime = self._value(self.draft.session, "session", "provider", "") or TMUX
         workshop = Workshop(
@@ -250,10 +223,12 @@ class Composition:
             problems=self.problems,
         )
         agents = {}
-        for identity, stack in stacks.items():
+        for identity, stack in self.roster.stacks.items():
             agents[identity] = workshop.build(stack)
             for key in ("name", "dir"):
                 self.origins[identity, key] = stack.where.origin(key)
             for key, origin in stack.origins.items():
                 self.origins[identity, key] = origin
+            for step, origin in enumerate(stack.via):
+                self.origins[identity, f"pack.{step}"] = origin
         return agents

@@ -17,11 +17,12 @@ from typing import Any, Final
 
 import tomli
 
-from gascity.config.files import Unreadable, distrust, read_fragment, read_root
+from gascity.config.files import Unreadable, distrust, read_fragment, read_root, subfolders
 from gascity.config.outline import BeyondLimits, outline
 from gascity.config.problems import Problem, Problems, Severity, Where
 
 MOST_FRAGMENTS: Final = 64
+_FAR: Final = 3  # steps up from the city after which a path is shown from the root
 _BOM: Final = b"\xef\xbb\xbf"
 _REMOTE: Final = ("http:", "https:", "git:", "ssh:", "file:", "git@", "github.com/")
 
@@ -52,6 +53,7 @@ class Reading:
     files: list[str] = field(default_factory=list)
     is_incomplete: bool = False
     _includes: int = 0
+    _watched: set[str] = field(default_factory=set)
     _hash: Any = field(default_factory=hashlib.sha256)
 
     @property
@@ -61,7 +63,7 @@ class Reading:
 
     def read(self, path: Path) -> None:
         """Read the city's file and all it includes; `files` keeps what was tried, good or not."""
-        self.files.append(path.name)
+        self.watch(path)
         try:
             data, status = read_root(path)
         except Unreadable as fault:
@@ -76,6 +78,54 @@ class Reading:
             self.documents.append(document)
             real = Path(os.path.realpath(path))
             self._include(document, path.parent, trail=(real,))
+
+    def beside(self, path: Path) -> Document | None:
+        """A file that need not be there: one of the city's own, or one the operator named."""
+        label = self.watch(path)
+        try:
+            data, status = read_root(path)
+        except Unreadable as fault:
+            if not fault.is_missing:
+                self._error(label, fault.what, fault.remedy)
+            return None
+        return self._parse(label, data) if self._is_trusted(label, status, path.parent) else None
+
+    def has(self, name: str) -> bool:
+        """Whether the city has a file of this name, good or bad; noted for a later look."""
+        self.watch(self.city / name)
+        return os.path.lexists(self.city / name)
+
+    def of_pack(self, pack: Path, name: str, where: Where) -> Document | None:
+        """A file of a pack, which must lie inside its folder; None if it is missing or no good."""
+        label = self.watch(pack / name)
+        try:
+            data, status, real = read_fragment(pack, name, pack, whole="pack")
+        except Unreadable as fault:
+            if not fault.is_missing:
+                self.problems.add(where.error(f"{label}: {fault.what}", fault.remedy))
+            return None
+        return self._parse(label, data) if self._is_trusted(label, status, real.parent) else None
+
+    def folders_of_pack(self, pack: Path, name: str, where: Where) -> list[str]:
+        """The folders inside a folder of a pack; none if there is none, or it is no good."""
+        label = self.watch(pack / name)
+        try:
+            found, status = subfolders(pack, name)
+        except Unreadable as fault:
+            if not fault.is_missing:
+                self.problems.add(where.error(f"{label}: {fault.what}", fault.remedy))
+            return []
+        self._hash.update("\0".join((label, *found)).encode("utf-8", "surrogateescape"))
+        return found if self._is_trusted(label, status, pack) else []
+
+    def watch(self, path: Path) -> str:
+        """Note a file or folder, so that a later look sees it appear or change; its name."""
+        away = os.path.relpath(path, self.city)
+        name = away if away.count("..") <= _FAR else str(path)
+        if name not in self._watched:
+            self._watched.add(name)
+            self.files.append(name)
+        return name
 
     def _include(self, document: Document, folder: Path, trail: tuple[Path, ...]) -> None:
         """Read what a document includes, depth first, in the order written."""
@@ -128,11 +178,9 @@ class Reading:
             self._include(document, real.parent, (*trail, real))
 
     def _try(self, path: Path) -> str:
-        """Note a file inside the city, so that a later look sees it appear or change; its name."""
+        """Note a file if it is inside the city; its name."""
         name = os.path.relpath(path, self.city)
-        if not name.startswith("..") and name not in self.files:
-            self.files.append(name)
-        return name
+        return name if name.startswith("..") else self.watch(path)
 
     def _is_trusted(self, name: str, status: os.stat_result, folder: Path) -> bool:
         """Whether a file may tell us what to run; says so if not."""

@@ -7,7 +7,9 @@ Source: DESIGN §2, §11 (POL-02, CFG-14, CFG-15)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import count
 
 from gascity.config.requested import requested, sleep_chain
 from gascity.model.city import Agent, City, Origin, Source
@@ -40,7 +42,9 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """What an agent's configuration asks of sleep, and why."""
+    """What an agent's configuration asks of sleep, and why; `via` is empty for a city's own agent,
+    else it leads from the table that imports a pack to the pack.
+    """
 
     agent: str
     session_class: str
@@ -48,6 +52,7 @@ class Explanation:
     source: str
     idle_timeout: str
     masked_by: str
+    via: tuple[str, ...]
     layers: tuple[Layer, ...]
 
     def as_dict(self) -> dict[str, object]:
@@ -58,7 +63,8 @@ class Explanation:
         """The same, for people."""
         head = f"{self.agent}: {self.session_class}, sleep={self.requested} (source={self.source})"
         mask = [f"masked_by={self.masked_by}"] if self.masked_by else []
-        return [head, *mask, *(f"  {layer}" for layer in self.layers)]
+        way = [f"from {' > '.join(self.via)}"] if self.via else []
+        return [head, *way, *mask, *(f"  {layer}" for layer in self.layers)]
 
 
 def explain(city: City, identity: str) -> Explanation | None:
@@ -76,8 +82,18 @@ def explain(city: City, identity: str) -> Explanation | None:
         source=source.value,
         idle_timeout=str(limit) if limit else "",
         masked_by=f"idle_timeout:{limit}" if masked else "",
+        via=tuple(str(step) for step in _way(city, identity)),
         layers=tuple(_layers(city, agent)),
     )
+
+
+def _way(city: City, identity: str) -> Iterator[Origin]:
+    """How an agent of a pack came here: what imports the pack, and so on down to the pack."""
+    for step in count():
+        origin = city.origin(identity, f"pack.{step}")
+        if origin is None:
+            return
+        yield origin
 
 
 def _layers(city: City, agent: Agent) -> list[Layer]:

@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from gascity.config.schema import json_schema
+from gascity.config.schema_file import json_schema
 
 
 def schema_text() -> str:

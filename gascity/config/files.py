@@ -42,13 +42,16 @@ def read_root(path: Path) -> tuple[bytes, os.stat_result]:
     return _take(handle, path.name)
 
 
-def read_fragment(city: Path, name: str, beside: Path) -> tuple[bytes, os.stat_result, Path]:
+def read_fragment(
+    city: Path, name: str, beside: Path, *, whole: str = "city"
+) -> tuple[bytes, os.stat_result, Path]:
     """The bytes, status and real path of an included file, which must lie inside the city.
 
     Args:
-        city: The real path of the city folder.
+        city: The real path of the city folder, or of the pack that the file belongs to.
         name: As written; `//` at the start means the city folder, else it is read from `beside`.
         beside: The folder of the file that includes it.
+        whole: What `city` is, for people.
 
     The path is resolved first and then walked folder by folder from the city without following
     links, so that nobody can swap a link in between.
@@ -58,7 +61,7 @@ def read_fragment(city: Path, name: str, beside: Path) -> tuple[bytes, os.stat_r
     """
     relative = name.removeprefix("//")
     if not relative or "\0" in relative:
-        raise Unreadable("no path", 'write a path inside the city, such as "parts/agents.toml"')
+        raise Unreadable("no path", f'write a path inside the {whole}, such as "parts/agents.toml"')
     if PurePosixPath(relative).is_absolute():
         raise Unreadable("an absolute path", "write it relative to this file")
     base = city if name.startswith("//") else beside
@@ -69,7 +72,7 @@ def read_fragment(city: Path, name: str, beside: Path) -> tuple[bytes, os.stat_r
     except RuntimeError:
         raise Unreadable("a circle of links", "point it at a file") from None
     if not real.is_relative_to(city):
-        raise Unreadable("outside the city", "move the file into the city folder")
+        raise Unreadable(f"outside the {whole}", f"move the file into the folder of the {whole}")
     parts = real.relative_to(city).parts
     if not parts:
         raise Unreadable("a folder", "name a file in it")
@@ -78,6 +81,34 @@ def read_fragment(city: Path, name: str, beside: Path) -> tuple[bytes, os.stat_r
     except OSError as fault:
         raise _unreadable(fault, name) from None
     return (*_take(handle, name), real)
+
+
+def subfolders(whole: Path, name: str) -> tuple[list[str], os.stat_result]:
+    """The names of the folders in a folder of a pack, sorted, and its status.
+
+    Raises:
+        Unreadable: no folder, outside the pack, or not ours to read.
+    """
+    try:
+        real = (whole / name).resolve(strict=True)
+        if not real.is_relative_to(whole):
+            raise Unreadable(
+                f"{name} leads outside the pack", "move it into the folder of the pack"
+            )
+        handle = _walk(whole, real.relative_to(whole).parts)
+    except OSError as fault:
+        raise fault if isinstance(fault, Unreadable) else _unreadable(fault, name) from None
+    except RuntimeError:
+        raise Unreadable(f"{name} is a circle of links", "make it a folder") from None
+    try:
+        status = os.fstat(handle)
+        with os.scandir(handle) as entries:
+            found = sorted(one.name for one in entries if one.is_dir())
+    except OSError as fault:
+        raise _unreadable(fault, name) from None
+    finally:
+        os.close(handle)
+    return found, status
 
 
 def distrust(status: os.stat_result, folder: os.stat_result) -> tuple[str, str, bool]:

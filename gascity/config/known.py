@@ -23,20 +23,39 @@ _AGENT_QUIET: Final = _keys(
     pre_start overlay_dir hooks_installed install_agent_hooks inject_fragments append_fragments
     inject_assigned_skills default_sling_formula fallback skills mcp upstream mouse_mode
     pre_start_append session_setup_append session_live_append install_agent_hooks_append
-    inject_fragments_append skills_append mcp_append
+    inject_fragments_append skills_append mcp_append max_session_age max_session_age_jitter
+    assigned_work_defer_limit lifecycle tmux_alias
+    """
+)
+_PROVIDER_QUIET: Final = _keys(
+    """
+    display_name prompt_mode prompt_flag emits_permission_warning path_check supports_acp
+    supports_hooks acp_command acp_args instructions_file permission_modes options_schema
+    options_schema_merge print_args title_model args_append
     """
 )
 
 QUIET: Final[dict[str, frozenset[str]]] = {
     "": _keys(
         """
-        packs imports mail dolt formulas orders api chat_sessions convergence service defaults
-        upstreams agents
+        mail dolt formulas orders api chat_sessions convergence service defaults upstreams agents
         """
     ),
+    "pack file": _keys(
+        """
+        formulas doctor commands global service webhook defaults upstreams runtimes pricing agents
+        """
+    ),
+    "pack": _keys("schema version description requires"),
+    "import": frozenset(),
+    "pack ref": frozenset(),
+    "site": _keys("workspace_prefix"),
+    "site rig": frozenset(),
+    "map": _keys("pinned"),
+    "lock": _keys("version fetched"),
     "workspace": _keys(
         """
-        prefix session_template install_agent_hooks global_fragments includes default_rig_includes
+        prefix session_template install_agent_hooks global_fragments default_rig_includes
         max_active_sessions
         """
     ),
@@ -44,24 +63,21 @@ QUIET: Final[dict[str, frozenset[str]]] = {
     "override": _AGENT_QUIET,
     "patch": _AGENT_QUIET,
     "pool": _keys("drain_timeout on_death on_boot"),
-    "named_session": _keys("scope"),
+    "rig patch": _keys("prefix"),
+    "provider patch": _PROVIDER_QUIET,
+    "named patch": frozenset(),
+    "named_session": frozenset(),
     "rigs": _keys(
         """
-        prefix max_active_sessions formulas_dir includes imports default_sling_target dolt_host
-        dolt_port default_branch formula_vars suspended_on_start
+        prefix max_active_sessions formulas_dir default_sling_target dolt_host dolt_port
+        default_branch formula_vars
         """
     ),
     "patches": frozenset(),
     "agent_defaults": _keys(
         "model default_sling_formula allow_overlay allow_env_override append_fragments upstream"
     ),
-    "provider": _keys(
-        """
-        display_name prompt_mode prompt_flag emits_permission_warning path_check supports_acp
-        supports_hooks acp_command acp_args instructions_file permission_modes options_schema
-        options_schema_merge print_args title_model
-        """
-    ),
+    "provider": _PROVIDER_QUIET,
     "daemon": _keys(
         """
         drift_drain_timeout wisp_gc_interval wisp_ttl observe_paths formula_v2 graph_workflows
@@ -84,12 +100,8 @@ UNUSED: Final[dict[str, dict[str, str]]] = {
     "override": {"option_defaults": "write the flags into args"},
     "patch": {"option_defaults": "write the flags into args"},
     "provider": {"option_defaults": "write the flags into args"},
+    "provider patch": {"option_defaults": "write the flags into args"},
     "agent_defaults": {"wake_mode": "set wake_mode on each agent that needs it"},
-    "patches": {
-        "rigs": "change the [[rigs]] table itself",
-        "providers": "change the [providers.NAME] table itself",
-        "named_session": "change the [[named_session]] table itself",
-    },
 }
 
 # A file in which none of these stands at the top is some other tool's city.toml.

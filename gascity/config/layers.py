@@ -8,7 +8,8 @@ Source: DESIGN §2
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
 from gascity.config.problems import Problems, Where
@@ -18,7 +19,7 @@ from gascity.config.schema import AgentFields, AgentTable, PoolTable, StampField
 from gascity.model.city import Origin, SleepLayer, Source
 
 SETTABLE: Final = tuple(AgentFields.model_fields)
-_NOT_VALUES: Final = frozenset({"name", "dir", "agent", "unset", "env_remove"})
+_NOT_VALUES: Final = frozenset({"name", "dir", "agent", "scope", "fallback", "unset", "env_remove"})
 _OF_POOL: Final = {
     "min": "min_active_sessions",
     "max": "max_active_sessions",
@@ -28,28 +29,50 @@ _OF_POOL: Final = {
 
 @dataclass(slots=True)
 class Stack:
-    """An agent under composition: the values that win so far and where each was written."""
+    """An agent under composition: the values that win so far and where each was written.
+
+    `binding` is the name under which its pack is imported, "" for an agent of the city and of a
+    pack that is included; `pack` is the folder of its pack, and `via` how the pack came here.
+    """
 
     where: Where
     name: str
     rig: str
+    binding: str = ""
+    scope: str = ""
+    is_fallback: bool = False
+    pack: Path | None = None
+    via: tuple[Origin, ...] = ()
     values: dict[str, Any] = field(default_factory=dict)
     origins: dict[str, Origin] = field(default_factory=dict)
     sleep_source: Source = Source.AGENT
     sleep_layers: list[SleepLayer] = field(default_factory=list)
 
     @property
+    def bound_name(self) -> str:
+        """`[binding.]name`."""
+        return f"{self.binding}.{self.name}" if self.binding else self.name
+
+    @property
     def identity(self) -> str:
-        """`[rig/]name` (R6b)."""
-        return f"{self.rig}/{self.name}" if self.rig else self.name
+        """`[rig/][binding.]name` (R6b)."""
+        return f"{self.rig}/{self.bound_name}" if self.rig else self.bound_name
+
+    def placed(self, rig: str, binding: str, via: Origin | None = None) -> Stack:
+        """A copy of its own in a rig, under a binding; the original is left as it is."""
+        return replace(
+            self,
+            rig=rig,
+            binding=binding,
+            via=(via, *self.via) if via else self.via,
+            values=dict(self.values),
+            origins=dict(self.origins),
+            sleep_layers=list(self.sleep_layers),
+        )
 
     def origin(self, key: str) -> Origin:
         """Where a key was written, or the agent itself if it was not."""
         return self.origins.get(key) or self.where.origin("name")
-
-    def answers_to(self, name: str, rig: str) -> bool:
-        """Whether a patch or override of that rig means this agent; identities may be written."""
-        return name == self.identity or (self.rig == rig and name == self.name)
 
     def add(self, row: Row[Any], source: Source, problems: Problems) -> None:
         """Lay one table over the values so far."""
@@ -112,6 +135,7 @@ class Stack:
 def stack_of(row: Row[AgentTable], problems: Problems) -> Stack:
     """An agent's own table as the first layer."""
     rig = row.table.dir.rstrip("/")
-    stack = Stack(row.where, row.table.name, rig)
+    table = row.table
+    stack = Stack(row.where, table.name, rig, scope=table.scope, is_fallback=table.fallback)
     stack.add(row, Source.AGENT, problems)
     return stack

@@ -11,6 +11,7 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
+from gascity.config.packs import NamedRow
 from gascity.config.problems import Problems, Severity, at, shown
 from gascity.config.rows import Row
 from gascity.config.schema import NamedSessionTable
@@ -24,17 +25,18 @@ _SLOT: Final = re.compile(r"(.+)-([1-9][0-9]{0,8})")
 _SESSION: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 
 
-def find_template(name: str, near: str, identities: Iterable[str]) -> str:
+def find_template(name: str, near: str, identities: Iterable[str], binding: str = "") -> str:
     """The identity a template name means, looked for beside `near` first; "" if there is none."""
     known = identities if isinstance(identities, Mapping) else set(identities)
-    for candidate in (f"{near}/{name}" if near else name, name):
-        if candidate in known:
+    bound = f"{binding}.{name}" if binding else name
+    for candidate in (f"{near}/{bound}", f"{near}/{name}", bound, name):
+        if candidate in known and (near or candidate[0] != "/"):
             return candidate
     return ""
 
 
 def named_sessions(
-    rows: Iterable[Row[NamedSessionTable]],
+    rows: Iterable[NamedRow],
     agents: Mapping[str, Agent],
     problems: Problems,
     *,
@@ -43,30 +45,61 @@ def named_sessions(
     """({identity: named session and its place}, how many lost their template to a missing pack)."""
     found: dict[str, tuple[NamedSession, Origin]] = {}
     lost = 0
-    for row in rows:
-        table, rig = row.table, row.table.dir.rstrip("/")
-        template = find_template(table.template, rig, agents)
-        if not template:
-            lost += may_miss
-            if not may_miss:
-                remedy = problems.near_names(table.template, agents)
-                what = "no agent has this name"
-                problem = row.where.error(what, remedy, key="template", value=table.template)
-                problems.add(problem)
-            continue
-        # A template written in full brings its rig along; a name never holds one.
-        rig = rig or template.rpartition("/")[0]
-        base = table.name or table.template.rpartition("/")[2]
-        identity = f"{rig}/{base}" if rig else base
-        origin = row.where.origin("template")
-        if identity in found:
-            first = found[identity][1]
-            what = f'named session "{identity}" is also at {first}'
-            problems.add(row.where.error(what, "give one of them another name", key="name"))
-            continue
-        mode = NamedMode(table.mode or "on_demand")
-        found[identity] = (NamedSession(identity=identity, template=template, mode=mode), origin)
+    served: dict[int, bool] = {}
+    for one in rows:
+        template = find_template(one.row.table.template, one.rig, agents, one.binding)
+        if one.may_miss:  # for every rig that has the template: no word unless none has
+            template = template if template.startswith(f"{one.rig}/") else ""
+            served[id(one.row)] = served.get(id(one.row), False) or bool(template)
+        if template:
+            _seat(one, template, found, problems)
+        elif not one.may_miss:
+            lost += _no_template(one.row, agents, problems, may_miss=may_miss)
+    by_id = {id(one.row): one.row for one in rows}
+    for key, is_served in served.items():
+        if not is_served:
+            lost += _no_template(by_id[key], agents, problems, may_miss=may_miss)
     return found, lost
+
+
+def _no_template(
+    row: Row[NamedSessionTable], agents: Mapping[str, Agent], problems: Problems, *, may_miss: bool
+) -> int:
+    """An error; if a missing pack may hold the template, 1 for one that is lost."""
+    if not may_miss:
+        remedy = problems.near_names(row.table.template, agents)
+        what, value = "no agent has this name", row.table.template
+        problems.add(row.where.error(what, remedy, key="template", value=value))
+    return int(may_miss)
+
+
+def _seat(
+    one: NamedRow,
+    template: str,
+    found: dict[str, tuple[NamedSession, Origin]],
+    problems: Problems,
+) -> None:
+    """Give a named session its identity, unless somebody has it."""
+    table = one.row.table
+    # A template written in full brings its rig along; a name never holds one.
+    rig = one.rig or template.rpartition("/")[0]
+    base = table.name or table.template.rpartition("/")[2]
+    if one.binding and not base.startswith(f"{one.binding}."):
+        base = f"{one.binding}.{base}"
+    identity = f"{rig}/{base}" if rig else base
+    origin, mode = one.row.where.origin("template"), table.mode
+    for patch in one.patches:
+        if patch.table.mode is not None:
+            origin, mode = patch.where.origin("mode"), patch.table.mode
+    if identity in found:
+        first = found[identity][1]
+        what = f'named session "{identity}" is also at {first}'
+        problems.add(one.row.where.error(what, "give one of them another name", key="name"))
+        return
+    session = NamedSession(
+        identity=identity, template=template, mode=NamedMode(mode or "on_demand")
+    )
+    found[identity] = (session, origin)
 
 
 def check_session_names(
@@ -137,7 +170,9 @@ def resolve_dependencies(
         wanted = []
         for name in agent.depends_on:
             origin = origins.get((identity, "depends_on"), origins[identity, "name"])
-            target = find_template(name, agent.rig, agents)
+            bound = identity.rpartition("/")[2]
+            binding = bound.removesuffix(f".{agent.name}") if bound != agent.name else ""
+            target = find_template(name, agent.rig, agents, binding)
             what, remedy = "", ""
             if target == identity:
                 what, remedy = "depends on itself", "drop it"

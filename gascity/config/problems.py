@@ -70,8 +70,8 @@ class Problem:
 class LoadResult:
     """A composed city and every problem found on the way; `city` is None if one is an error.
 
-    `files` are the names, relative to the city, of everything that was tried, good, bad or missing:
-    what to watch for a change.
+    `files` are the names of everything that was tried, good, bad or missing, folders of agents
+    included: what to watch for a change. They are relative to the city, or absolute if far from it.
     """
 
     city: City | None

@@ -1,5 +1,7 @@
 """The TOML surface, key by key: one class a table, each field a key we read.
 
+Agents and what changes them; `schema_file` has the settings and the files as a whole.
+
 Values are strict: a number is never taken for a text, nor a text for a number. Keys that other
 tools of the ecosystem read are listed in `known`, and everything else is a warning, never an error.
 The types here stay inside `config`.
@@ -10,7 +12,7 @@ Source: DESIGN §1 (R1, R2, R4, R5)
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
@@ -70,6 +72,7 @@ IdleTimeout = Annotated[
 ]
 Kept = Annotated[Duration, PlainValidator(_kept), WithJsonSchema(_SPAN_SCHEMA)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=128)]
+Scope = Literal["", "city", "rig"]
 Words = list[str]
 Env = dict[str, str]
 
@@ -139,10 +142,12 @@ class AgentFields(CliFields):
 
 
 class AgentTable(AgentFields):
-    """`[[agent]]`."""
+    """`[[agent]]`, also an `agent.toml`, where the folder gives the name."""
 
     name: Name
     dir: str = Field("", pattern=r"^[A-Za-z0-9_./-]*$", max_length=512)
+    scope: Scope = ""
+    fallback: bool = False
 
 
 class StampFields(AgentFields):
@@ -166,10 +171,59 @@ class PatchTable(StampFields):
     dir: str = ""
 
 
+class RigPatchTable(Table):
+    """`[[patches.rigs]]`."""
+
+    name: str = Field(min_length=1)
+    path: str | None = None
+    suspended: bool | None = None
+
+
+class ProviderPatchTable(CliFields):
+    """`[[patches.providers]]`; with `_replace` nothing earlier is kept."""
+
+    name: str = Field(min_length=1)
+    replace: bool = False
+    base: str | None = None
+    command: str | None = None
+    env_remove: Words = []
+
+
+class NamedPatchTable(Table):
+    """`[[patches.named_session]]`: finds a session by the agent it is made from, or by its name."""
+
+    template: str = Field(min_length=1)
+    name: str = ""
+    dir: str = ""
+    mode: Literal["", "always", "on_demand"] | None = None
+
+
 class PatchesTable(Table):
     """`[patches]`."""
 
     agent: list[PatchTable] = []
+    rigs: list[RigPatchTable] = []
+    providers: list[ProviderPatchTable] = []
+    named_session: list[NamedPatchTable] = []
+
+
+class ImportTable(Table):
+    """`[imports.NAME]` and `[rigs.imports.NAME]`: a pack under a name of its own."""
+
+    source: str = Field(min_length=1)
+    version: str = ""
+    export: bool = False
+    transitive: bool = True
+    shadow: Literal["", "warn", "silent"] = ""
+    agents_exclude: Words = []
+
+
+class PackRefTable(Table):
+    """`[packs.NAME]`: a pack that includes may call by this name."""
+
+    source: str = Field(min_length=1)
+    ref: str = ""
+    path: str = ""
 
 
 class NamedSessionTable(Table):
@@ -178,6 +232,7 @@ class NamedSessionTable(Table):
     template: str = Field(min_length=1)
     name: Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9_.-]*)?$", max_length=128)] = ""
     dir: str = Field("", pattern=r"^[A-Za-z0-9_./-]*$", max_length=512)
+    scope: Scope = ""
     mode: Literal["", "always", "on_demand"] = "on_demand"
 
 
@@ -187,6 +242,9 @@ class RigTable(Table):
     name: Name
     path: str = ""
     suspended: bool = False
+    suspended_on_start: bool = False
+    includes: Words = []
+    imports: dict[str, ImportTable] = {}
     session_sleep: SleepTable | None = None
     overrides: list[OverrideTable] = []
     patches: list[OverrideTable] = []
@@ -199,6 +257,7 @@ class WorkspaceTable(Table):
     provider: str = ""
     start_command: str = ""
     suspended: bool = False
+    includes: Words = []
     env: Env = {}
 
 
@@ -213,70 +272,3 @@ class ProviderTable(CliFields):
 
     base: str | None = None
     command: str | None = None
-
-
-class DaemonTable(Table):
-    """`[daemon]`."""
-
-    patrol_interval: Span | None = None
-    max_restarts: int | None = Field(None, ge=0)
-    restart_window: Span | None = None
-    shutdown_timeout: SpanOrZero | None = None
-    probe_concurrency: int | None = Field(None, ge=1)
-    check_timeout: Span | None = None
-    max_wakes_per_tick: int | None = Field(None, ge=1)
-    max_concurrent_starts: int | None = Field(None, ge=1)
-    max_concurrent_stops: int | None = Field(None, ge=1)
-    max_idle_probes_per_tick: int | None = Field(None, ge=1)
-    record_ticks: int | None = Field(None, ge=0, le=100_000)
-
-
-class SessionTable(Table):
-    """`[session]`."""
-
-    provider: str | None = None
-    startup_timeout: Span | None = None
-    socket: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]*$", max_length=64)] | None = None
-    tmux_config: str | None = None
-
-
-class EventsTable(Table):
-    """`[events]`."""
-
-    keep: Kept | None = None
-    max_bytes: int | None = Field(None, ge=65_536)
-
-
-class BeadsTable(Table):
-    """`[beads]`."""
-
-    provider: str | None = None
-
-
-class CityFile(Table):
-    """`city.toml` and every fragment it includes."""
-
-    include: Words = []
-    workspace: WorkspaceTable | None = None
-    agent: list[AgentTable] = []
-    named_session: list[NamedSessionTable] = []
-    rigs: list[RigTable] = []
-    patches: PatchesTable | None = None
-    agent_defaults: AgentDefaultsTable | None = None
-    providers: dict[str, ProviderTable] = {}
-    session_sleep: SleepTable | None = None
-    daemon: DaemonTable | None = None
-    session: SessionTable | None = None
-    events: EventsTable | None = None
-    beads: BeadsTable | None = None
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON schema of `city.toml`, for editors; further keys are allowed."""
-    schema = CityFile.model_json_schema()
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "city.toml",
-        "description": "The configuration of a city; see docs/reference/config.md.",
-        **{key: value for key, value in schema.items() if key not in ("title", "description")},
-    }

@@ -42,14 +42,18 @@ def effective_toml(city: City, *, hide_secrets: bool = False) -> str:
     document["agent"] = [_agent(agent, hide_secrets) for agent in city.agents.values()]
     document["named_session"] = [_named(named) for named in city.named_sessions]
     patches = [
-        {"dir": agent.rig, "name": agent.name, "sleep_after_idle": _window(agent.sleep_after_idle)}
+        {
+            "dir": agent.rig,
+            "name": _bound(agent),
+            "sleep_after_idle": _window(agent.sleep_after_idle),
+        }
         for agent in city.agents.values()
         if _is_stamped(agent, Source.AGENT_PATCH)
     ]
     if patches:
         document["patches"] = {"agent": patches}
     text = tomli_w.dumps({key: value for key, value in document.items() if value})
-    return f"# incomplete: packs are not composed\n{text}" if city.incomplete else text
+    return f"# incomplete: packs are missing\n{text}" if city.incomplete else text
 
 
 def _sleep(windows: Any) -> dict[str, str]:
@@ -83,7 +87,7 @@ def _rig(rig: Rig, city: City) -> dict[str, Any]:
     if rig.sleep:
         table["session_sleep"] = _sleep(rig.sleep)
     stamped = [
-        {"agent": agent.name, "sleep_after_idle": _window(agent.sleep_after_idle)}
+        {"agent": _bound(agent), "sleep_after_idle": _window(agent.sleep_after_idle)}
         for agent in city.agents.values()
         if agent.rig == rig.name and _is_stamped(agent, Source.RIG_OVERRIDE)
     ]
@@ -97,9 +101,14 @@ def _is_stamped(agent: Agent, source: Source) -> bool:
     return agent.sleep_after_idle is not None and agent.sleep_source is source
 
 
+def _bound(agent: Agent) -> str:
+    """The name within its rig, under the binding of its pack."""
+    return agent.identity.rpartition("/")[2]
+
+
 def _agent(agent: Agent, hide_secrets: bool) -> dict[str, Any]:
     """An agent with everything it inherits from its CLI written out."""
-    table: dict[str, Any] = {"name": agent.name}
+    table: dict[str, Any] = {"name": _bound(agent)}
     if agent.rig:
         table["dir"] = agent.rig
     table |= {"attach": agent.attach, "wake_mode": agent.wake_mode.value}

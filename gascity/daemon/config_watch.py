@@ -6,6 +6,8 @@ Source: DESIGN §1 (R6, R6a, R21; F48)
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,6 +16,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from gascity.config.apart import load_apart
+from gascity.config.files import MOST_BYTES
 from gascity.config.problems import LoadResult
 from gascity.config.reload import compare
 from gascity.model.city import City
@@ -37,26 +40,28 @@ class ConfigWatch:
     files: tuple[Path, ...] = ()
     problem: str = ""
     loaded_at: datetime | None = None
-    _seen: str = field(default="", init=False)
+    _seen: dict[Path, bytes] = field(default_factory=dict, init=False)
 
     def remember(self, result: LoadResult) -> None:
         """Take the files of a successful reading as the ones to watch."""
         self.files = _files(result, self.folder)
-        self._seen = _digest(self.files)
+        self._seen = _digests(self.files)
 
     def has_changed(self) -> bool:
         """Whether any file differs from what was read last; reads each of them."""
-        return _digest(self.files) != self._seen
+        return _digests(self.files) != self._seen
 
     async def read(self, current: City, *, now: datetime) -> Reloaded | None:
         """Read the config again; None when it means what it meant, or fails as it failed.
 
         A rename of the workspace is refused: it needs a restart (R6).
         """
-        digest = await anyio.to_thread.run_sync(_digest, self.files)
+        before = await anyio.to_thread.run_sync(_digests, self.files)
         result = await anyio.to_thread.run_sync(load_apart, self.folder)
-        self._seen = digest
         self.files = _files(result, self.folder)
+        # What changed while it was read differs from `before` and is read again.
+        self._seen = {**await anyio.to_thread.run_sync(_digests, self.files), **before}
+        self._seen = {file: self._seen[file] for file in self.files}
         city = result.city
         if city is None:
             return self._rejected(map(str, result.errors), now)
@@ -111,13 +116,31 @@ def _files(result: LoadResult, folder: Path) -> tuple[Path, ...]:
     return tuple(folder / name for name in result.files) or (folder / "city.toml",)
 
 
-def _digest(files: Iterable[Path]) -> str:
-    """One hash over names and contents; a missing file counts as such."""
-    found = hashlib.sha256()
+def _digests(files: Iterable[Path]) -> dict[Path, bytes]:
+    """A hash of each file's content, a folder's being its names; what is missing has one too."""
+    found = {}
     for file in files:
-        found.update(str(file).encode())
         try:
-            found.update(hashlib.sha256(file.read_bytes()).digest())
-        except OSError as problem:
-            found.update(type(problem).__name__.encode())
-    return found.hexdigest()
+            found[file] = hashlib.sha256(_content(file)).digest()
+        except (OSError, ValueError) as problem:
+            found[file] = type(problem).__name__.encode()
+    return found
+
+
+def _content(file: Path) -> bytes:
+    """What is in a file or folder, without waiting at a pipe and not past what a config may have.
+
+    Raises:
+        OSError: missing, or not ours to read.
+    """
+    handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        kind = os.fstat(handle).st_mode
+        if stat.S_ISDIR(kind):
+            return os.fsencode("\0".join(sorted(os.listdir(handle))))  # noqa: PTH208 - by handle
+        if not stat.S_ISREG(kind):
+            return b""
+        with os.fdopen(handle, "rb", closefd=False) as stream:
+            return stream.read(MOST_BYTES + 1)
+    finally:
+        os.close(handle)

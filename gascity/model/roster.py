@@ -24,9 +24,10 @@ class Place:
 def session_name(identity: str, slot: int | None = None) -> str:
     """The runtime name of an identity: letters, digits, `_` and `-` only.
 
-    `/` becomes `--`, `.` becomes `__`; a slot adds `-<n>`.
+    `/` becomes `--`, `.` becomes `__`; a slot adds `-<n>`. The first `/` of an agent whose `dir` is
+    an absolute path goes: no session is called like an option.
     """
-    base = identity.replace("/", "--").replace(".", "__")
+    base = identity.lstrip("/").replace("/", "--").replace(".", "__")
     return base if slot is None else f"{base}-{slot}"
 
 

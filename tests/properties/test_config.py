@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gascity.config.load import load_city
-from gascity.config.schema import json_schema
+from gascity.config.schema_file import json_schema
 from gascity.config.write import effective_toml
 from gascity.model.city import City
 

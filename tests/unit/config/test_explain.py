@@ -12,7 +12,7 @@ from gascity.config.export import schema_text
 from gascity.config.load import load_city
 from gascity.config.reload import compare
 from gascity.config.requested import requested
-from gascity.config.schema import CityFile, json_schema
+from gascity.config.schema_file import CityFile, json_schema
 from gascity.config.starters import STARTERS, starter_toml
 from gascity.config.write import HIDDEN, effective_toml
 from gascity.model.city import Source

@@ -30,22 +30,21 @@ suspended = true
 @pytest.mark.parametrize(
     ("text", "state"),
     [
-        ('[workspace]\nincludes = ["packs/x"]\n', "not composed yet"),
         ('[workspace]\nincludes = ["packs/nowhere"]\n', "not found"),
-        ('[workspace]\ndefault_rig_includes = ["packs/x"]\n', "not composed yet"),
-        ('[imports.x]\nsource = "packs/x"\n', "not composed yet"),
+        ('[workspace]\nincludes = ["packs"]\n', "a folder without pack.toml"),
+        ('[imports.x]\nsource = "packs/nowhere"\n', "not found"),
         ('[imports.x]\nsource = "https://example.org/x.git//p"\n', "remote"),
         ('[imports.x]\nsource = "git@example.org:x"\n', "remote"),
         ('[packs.x]\nsource = "https://example.org/x"\n[workspace]\nincludes = ["x"]\n', "remote"),
-        ('[[rigs]]\nname = "q"\nincludes = ["packs/x"]\n', "not composed yet"),
-        ('[[rigs]]\nname = "q"\n[rigs.imports.x]\nsource = "packs/x"\n', "not composed yet"),
-        ('[[rigs]]\nname = "q"\nimports = ["packs/x"]\n', "not composed yet"),
-        ('[defaults.rig.imports.x]\nsource = "packs/nowhere"\n', "not found"),
+        ('[[rigs]]\nname = "q"\nincludes = ["packs/nowhere"]\n', "not found"),
+        ('[[rigs]]\nname = "q"\n[rigs.imports.x]\nsource = "packs/nowhere"\n', "not found"),
+        ('[imports.x]\nsource = "packs/y"\n', "not found"),
     ],
 )
 def test_a_pack_that_is_not_here_is_named_once(load: Load, text: str, state: str) -> None:
     """The rest loads, is marked incomplete, and what waits for the pack is one line (R6a)."""
-    result = load(text + PATCHES, {"packs/x/pack.toml": ""})
+    inner = '[pack]\nname = "y"\nschema = 2\n[imports.z]\nsource = "../nowhere"\n'
+    result = load(text + PATCHES, {"packs/y/pack.toml": inner})
     city = result.city
     assert city is not None
     assert city.incomplete
@@ -63,12 +62,19 @@ def test_a_pack_named_five_times_is_one_warning(load: Load) -> None:
     assert len(load(rigs).problems) == 1
 
 
-def test_a_root_pack_makes_a_city_incomplete(load: Load) -> None:
-    """`pack.toml` beside the city is seen and said (R6a)."""
-    result = load("[workspace]\n", {"pack.toml": '[pack]\nname = "p"\n'})
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[workspace]\ndefault_rig_includes = ["packs/nowhere"]\n',
+        '[workspace]\n[defaults.rig.imports.x]\nsource = "https://example.org/x"\n',
+    ],
+)
+def test_what_new_rigs_would_get_is_not_missed(load: Load, text: str) -> None:
+    """Defaults are for rigs that another tool adds later; no rig that is there has them (R5)."""
+    result = load(text + '[[rigs]]\nname = "q"\n')
     assert result.city is not None
-    assert result.city.incomplete
-    assert "pack.toml" in result.problems[0].what
+    assert not result.city.incomplete
+    assert result.problems == ()
 
 
 @pytest.mark.parametrize("name", ["missing.toml", "https://example.org/a.toml"])

@@ -111,6 +111,36 @@ async def test_an_included_file_is_watched_too(tmp_path: Path) -> None:
     assert found.city is not None
 
 
+async def test_every_file_a_city_is_composed_of_is_watched(tmp_path: Path) -> None:
+    """An agent of a pack, a new folder of one, what holds on this machine (R6)."""
+    pack = tmp_path / "p"
+    (pack / "agents/a").mkdir(parents=True)
+    (pack / "pack.toml").write_text('[pack]\nname = "p"\n', encoding="utf-8")
+    (pack / "agents/a/agent.toml").write_text('start_command = "sh"\n', encoding="utf-8")
+    write(tmp_path, GOOD + '[[rigs]]\nname = "r"\n[imports.p]\nsource = "p"\n')
+    result = load_apart(tmp_path)
+    city = result.city
+    assert city is not None
+    watch = ConfigWatch(tmp_path)
+    watch.remember(result)
+    (pack / "agents/b").mkdir()
+    (pack / "agents/b/prompt.md").write_text("work", encoding="utf-8")
+    added = await reread(watch, city)
+    assert added is not None
+    assert added.event.payload["added"] == ["p.b", "r/p.b"]
+    (tmp_path / ".gc").mkdir()
+    (tmp_path / ".gc/site.toml").write_text('[[rig]]\nname = "r"\npath = "/srv"\n')
+    assert added.city is not None
+    placed = await reread(watch, added.city)
+    assert placed is not None
+    assert placed.city is not None
+    assert placed.city.rigs["r"].path == "/srv"
+    (pack / "agents/a/agent.toml").write_text('start_command = "sh"\nattach = false\n')
+    changed = await reread(watch, placed.city)
+    assert changed is not None
+    assert len(changed.event.payload["changed"]) == 2
+
+
 def test_loading_apart_gives_what_loading_here_gives(tmp_path: Path) -> None:
     """The child's answer is the same city, problems included (R6)."""
     from gascity.config.load import load_city

@@ -1,0 +1,1 @@
+"""Cities that people really run, where they are at hand."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,6 +51,19 @@ def test_what_is_not_promised_is_said() -> None:
     assert "idle_timeout" in page("how-to/migrate-from-idle-timeout.md")
     assert "discard" in page("how-to/attach-to-a-sleeper.md")
     assert "realized" in page("concepts/pools.md")
+
+
+def test_every_blocker_is_in_the_reference() -> None:
+    """A row for each word that `gc why` can end, and for those that vary (BLK-01..07)."""
+    from gascity.act.requests_why import _ENDS
+
+    said = (DOCS / "reference" / "blockers.md").read_text(encoding="utf-8")
+    rows = "\n".join(line for line in said.splitlines() if line.startswith("| `"))
+    words = set(
+        re.findall(r"`([a-z_]+)`", "\n".join(row.split("|")[1] for row in rows.splitlines()))
+    )
+    assert words == set(_ENDS)
+    assert "`draining:<reason>`" in rows
 
 
 def test_the_controller_sleeps_a_session_that_never_heard_of_it() -> None:

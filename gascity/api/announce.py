@@ -11,6 +11,7 @@ Source: DESIGN §7, §13 "The control socket" (R48, R63)
 from __future__ import annotations
 
 import json
+import select
 import socket
 import time
 
@@ -27,10 +28,16 @@ _MOST_BYTES: Final = 1 << 16
 
 
 class Announcement:
-    """One open turn of a session. It begins with the first `keep` that finds a controller."""
+    """One open turn of a session. It begins with the first `keep` that finds a controller.
 
-    def __init__(self, city: str, *, session: str, token: str, what: str = "") -> None:
-        said = {"v": VERSION, "op": "turn", "session": session, "token": token, "what": what}
+    With an `owner` the session is pinned as long; that needs no token, and no place inside it.
+    """
+
+    def __init__(
+        self, city: str, *, session: str, token: str = "", what: str = "", owner: str = ""
+    ) -> None:
+        told = {"session": session, "token": token, "what": what, "owner": owner}
+        said = {"v": VERSION, "op": "turn", **told}
         self._city = city
         self._line = json.dumps(said).encode() + b"\n"
         self._socket: socket.socket | None = None
@@ -45,6 +52,16 @@ class Announcement:
             self._listen(self._socket)
         if self._socket is None and time.monotonic() >= self._not_before:
             self._announce()
+
+    def wait_open(self, seconds: float) -> None:
+        """Announce it, and give the controller so long to say that it knows, or what is wrong."""
+        deadline = time.monotonic() + seconds
+        self.keep()
+        while self._socket is not None and not self.is_open:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self._socket], [], [], left)[0]:
+                return
+            self._listen(self._socket)
 
     def close(self) -> None:
         """The turn is over."""
@@ -62,6 +79,9 @@ class Announcement:
         except client.ControlError as problem:
             connection.close()
             self._put_off(problem.what)
+        except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+            connection.close()
+            self.problem = "no controller is running"
         except OSError as problem:
             connection.close()
             self.problem = str(problem.strerror or problem)

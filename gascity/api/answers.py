@@ -206,8 +206,8 @@ async def _peek(desk: Desk, fields: Fields, say: Say) -> Reply:
 
 
 async def _turn(desk: Desk, fields: Fields, say: Say) -> Reply:
-    said = picked(fields, "what")
-    return await requests_turn.turn(desk, fields["session"], token=fields["token"], say=say, **said)
+    told = requests_turn.Announced(**picked(fields, "token", "what", "owner"))
+    return await requests_turn.turn(desk, fields["session"], told, say=say)
 
 
 async def _kill(desk: Desk, fields: Fields, say: Say) -> Reply:

@@ -145,7 +145,12 @@ REQUESTS: Final[Mapping[str, Mapping[str, tuple[Check, bool]]]] = {
     "suspend": {"session": (_name, False), "all": (_flag, False), "by": (_text, False)},
     "resume": {"session": (_name, False), "all": (_flag, False), "by": (_text, False)},
     "peek": {"session": (_name, True), "lines": (_count, False)},
-    "turn": {"session": (_name, True), "token": (_name, True), "what": (_text, False)},
+    "turn": {
+        "session": (_name, True),
+        "token": (_text, False),
+        "what": (_text, False),
+        "owner": (_text, False),
+    },
     "nudge": {
         "session": (_name, True),
         "text": (_long_text, True),

@@ -54,7 +54,7 @@ OPS: Final = {
     "suspend": ("session | all, by", "sessions[]"),
     "resume": ("session | all, by", "sessions[]"),
     "peek": ("session, lines", "text"),
-    "turn": ("session, token, what", "{open: true}; it is open until the client hangs up"),
+    "turn": ("session, token, what, owner", "{open: true}; it is open until the client hangs up"),
     "nudge": ("session, text, mode: send | wake | queue, by", "outcome, id, text"),
     "messages": ("session, all", "messages[]"),
     "unsend": ("id, by", "outcome"),

@@ -165,6 +165,7 @@ def _pins(text: str) -> tuple[Pin, ...]:
             reason=value.get("reason", ""),
             at=_sure_time(value.get("at")),
             expires_at=_sure_time(value.get("expires_at")),
+            held=value.get("held") is True,
         )
         for value in values
     )
@@ -178,6 +179,7 @@ def _pins_text(pins: tuple[Pin, ...]) -> str:
                 "reason": pin.reason,
                 "at": time_text(pin.at),
                 "expires_at": time_text(pin.expires_at),
+                **({"held": True} if pin.held else {}),
             }
             for pin in pins
         ]
@@ -253,7 +255,7 @@ WAKE_NOTE: Final = Format(
     read=_wake_note,
 )
 PINS: Final = Format(
-    name="JSON list of `{owner, reason, at, expires_at}`",
+    name="JSON list of `{owner, reason, at, expires_at, held?}`",
     write=_pins_text,
     read=_pins,
     empty=(),

@@ -1,9 +1,10 @@
 """`gc busy -- CMD`: keeps its session awake for as long as CMD runs, by a pin that ends with it.
 
-The pin is a lease: short, and renewed while CMD runs, so that one whose `gc busy` was killed ends
-by itself. Whatever becomes of the pin, CMD is run, and its exit code is passed on.
+The pin hangs on a connection to the controller, as an open turn does: it ends when `gc busy` ends,
+however that happens, and a new controller is told of it. Inside its own session it is an open turn
+as well. Whatever becomes of the pin, CMD is run, and its exit code is passed on.
 
-Source: DESIGN §5 (R18, R71); surface "Command line"
+Source: DESIGN §5, §14 (R18, R48, R71); surface "Command line"
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import signal
 import sys
 import time
 
-from gascity.api import client
+from gascity.api.announce import KEEP_S, Announcement
 from gascity.cli.failure import USAGE, Failure
 from gascity.cli.output import note
 from gascity.cli.place import find_city
@@ -23,8 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-LEASE_S = 600.0
-RENEW_S = 180.0
+ANSWER_S = 2.0  # how long CMD waits for a controller that does not answer
 LOOK_S = 0.2  # how often CMD is asked for where signals cannot be waited for
 NOT_RUNNABLE, NOT_FOUND = 126, 127  # what shells exit with
 FORWARDED = tuple(
@@ -48,55 +48,61 @@ def run(args: argparse.Namespace) -> int:
     if not session:
         do = "name one with --session, or run it inside a session"
         raise Failure("no session to keep awake", do, exit=USAGE)
-    reason = args.reason or os.path.basename(args.argv[0])  # noqa: PTH119  hot: no pathlib
-    pin = Pin(find_city(args), session, reason, lambda text: note(args, text))
+    held = Held(_announcement(args, session), session, lambda text: note(args, text))
     waits = hasattr(signal, "sigtimedwait")
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, WAITED)
     try:
-        pin.renew()
+        held.begin()
         pid = _spawned(args.argv, mask)
-        return _exit_code(_watched(pid, pin) if waits else _polled(pid, pin))
+        return _exit_code(_watched(pid, held) if waits else _polled(pid, held))
     finally:
-        pin.remove()
+        held.end()
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # what we start next must hear signals
 
 
-class Pin:
-    """The lease of one `gc busy`. A controller that is not there is mentioned once."""
+class Held:
+    """The announcement of one `gc busy`. A controller that does not take it is mentioned once."""
 
-    def __init__(self, city: str, session: str, reason: str, say: Any) -> None:
-        self._city = city
+    def __init__(self, announcement: Announcement, session: str, say: Any) -> None:
+        self._announcement = announcement
         self._session = session
-        self._reason = reason
         self._say = say
         self._said = False
-        self._held = False
-        self.due = 0.0  # monotonic second of the next renewal
+        self.due = 0.0  # monotonic second of the next `keep`
 
-    def renew(self) -> None:
-        """Pin the session for another lease."""
-        self.due = time.monotonic() + RENEW_S
-        fields = {"session": self._session, "reason": self._reason, "for_s": LEASE_S}
-        try:
-            client.call(self._city, "pin", owner=_owner(), agent=True, **fields)
-            self._held = True
-        except client.ControlError as problem:
-            if not self._said:
-                self._say(f"{self._session} is not kept awake: {problem.what}")
+    def begin(self) -> None:
+        """Announce it, and wait a moment for the answer: CMD may be over sooner than that."""
+        self._announcement.wait_open(ANSWER_S)
+        if not self._announcement.is_open:
+            self._mention(self._announcement.problem or "the controller does not answer")
+        self.due = time.monotonic() + KEEP_S
+
+    def keep(self) -> None:
+        """Announce it again where the controller was replaced."""
+        self._announcement.keep()
+        self._mention(self._announcement.problem)
+        self.due = time.monotonic() + KEEP_S
+
+    def end(self) -> None:
+        """Hang up."""
+        self._announcement.close()
+
+    def _mention(self, problem: str) -> None:
+        if problem and not self._said:
             self._said = True
-
-    def remove(self) -> None:
-        """Take the pin away; one that cannot be ends with its lease."""
-        if not self._held:
-            return
-        try:
-            client.call(self._city, "unpin", session=self._session, owner=_owner())
-        except client.ControlError:
-            self._held = False
+            self._say(f"{self._session} is not kept awake: {problem}")
 
 
-def _owner() -> str:
-    return f"busy:{os.getpid()}"
+def _announcement(args: argparse.Namespace, session: str) -> Announcement:
+    """What to announce: a pin on the session, and where it is our own, the turn it is in."""
+    inside = session in (os.environ.get("GC_SESSION_NAME"), os.environ.get("GC_SESSION_ID"))
+    return Announcement(
+        find_city(args),
+        session=session,
+        token=os.environ.get("GC_INSTANCE_TOKEN", "") if inside else "",
+        what=args.reason or os.path.basename(args.argv[0]),  # noqa: PTH119  hot: no pathlib
+        owner=f"busy:{os.getpid()}",
+    )
 
 
 def _spawned(argv: list[str], mask: Any) -> int:
@@ -111,12 +117,12 @@ def _spawned(argv: list[str], mask: Any) -> int:
         raise Failure(f"{argv[0]}: {error.strerror}", do, exit=NOT_RUNNABLE) from None
 
 
-def _watched(pid: int, pin: Pin) -> int:
-    """The wait status of the command; renews the pin and passes signals on meanwhile."""
+def _watched(pid: int, held: Held) -> int:
+    """The wait status of the command; keeps the pin and passes signals on meanwhile."""
     while True:
-        got = signal.sigtimedwait(WAITED, max(0.0, pin.due - time.monotonic()))
+        got = signal.sigtimedwait(WAITED, max(0.0, held.due - time.monotonic()))
         if got is None:
-            pin.renew()
+            held.keep()
         elif got.si_signo == signal.SIGCHLD:
             found, status = os.waitpid(pid, os.WNOHANG)
             if found:
@@ -125,7 +131,7 @@ def _watched(pid: int, pin: Pin) -> int:
             _pass_on(pid, got.si_signo)
 
 
-def _polled(pid: int, pin: Pin) -> int:
+def _polled(pid: int, held: Held) -> int:
     """The same where signals cannot be waited for (macOS): the command is asked for often."""
     for number in FORWARDED:
         typed = number in (signal.SIGINT, signal.SIGQUIT) and sys.stdin.isatty()
@@ -137,8 +143,8 @@ def _polled(pid: int, pin: Pin) -> int:
         found, status = os.waitpid(pid, os.WNOHANG)
         if found:
             return status
-        if time.monotonic() >= pin.due:
-            pin.renew()
+        if time.monotonic() >= held.due:
+            held.keep()
         time.sleep(LOOK_S)
 
 

@@ -189,7 +189,8 @@ def turn_blockers(session: Session, memory: Memory) -> list[Blocker]:
 
 def turn_doubt_until(session: Session, memory: Memory) -> datetime | None:
     """When a noted turn that nobody announced again is taken to be over."""
-    return memory.turns_unsure_until if session.open_turn else None
+    noted = session.open_turn or any(pin.held for pin in session.pins)
+    return memory.turns_unsure_until if noted else None
 
 
 def walk_blockers(walk: Walk | None) -> list[Blocker]:

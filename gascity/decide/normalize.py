@@ -13,7 +13,7 @@ from typing import Final
 
 from gascity.decide.doubt import spread_doubt
 from gascity.model.reading import Known
-from gascity.model.session import Session, SleepIntent, SleepReason, State
+from gascity.model.session import Pin, Session, SleepIntent, SleepReason, State
 from gascity.model.world import Memory, Sighting, Truth, World
 
 _BLANK: Final = Memory()
@@ -39,7 +39,7 @@ def normalize_session(
     """One session after the normalisation pass."""
     cleaned = _clear_intent(session, seen)
     cleaned = _clear_latch(cleaned)
-    cleaned = _expire(cleaned, now)
+    cleaned = _expire(cleaned, memory, now)
     cleaned = _keep_turn(cleaned, memory, now)
     return _keep_detach_clock(cleaned, seen, now)
 
@@ -68,18 +68,26 @@ def _clear_latch(session: Session) -> Session:
     return session
 
 
-def _expire(session: Session, now: datetime) -> Session:
+def _expire(session: Session, memory: Memory, now: datetime) -> Session:
     """Expired requests stop being roots before roots are computed (NORM-10)."""
-    intent, wake, pins = session.attach_intent, session.wake_request, session.pins
+    intent, wake = session.attach_intent, session.wake_request
+    pins = tuple(
+        pin for pin in session.pins if pin.expires_at > now and _is_held(session, pin, memory)
+    )
     if intent is not None and intent.expires_at <= now:
         intent = None
     if wake is not None and wake.expires_at <= now:
         wake = None
-    if any(pin.expires_at <= now for pin in pins):
-        pins = tuple(pin for pin in pins if pin.expires_at > now)
     if (intent, wake, pins) == (session.attach_intent, session.wake_request, session.pins):
         return session
     return replace(session, attach_intent=intent, wake_request=wake, pins=pins)
+
+
+def _is_held(session: Session, pin: Pin, memory: Memory) -> bool:
+    """Whether the turn a pin hangs on is open, or may still be announced again (R18)."""
+    if not pin.held or memory.turns_unsure_until is not None:
+        return True
+    return any(turn.owner == pin.owner for turn in memory.turns.get(session.id, ()))
 
 
 def _keep_detach_clock(session: Session, seen: Sighting, now: datetime) -> Session:

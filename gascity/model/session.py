@@ -88,12 +88,16 @@ class WakeNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pin:
-    """A timed keep-awake: who asked, why, until when."""
+    """A timed keep-awake: who asked, why, until when.
+
+    One that is `held` ends, before its time, with the turn that its owner announced.
+    """
 
     owner: str
     reason: str
     at: datetime
     expires_at: datetime
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

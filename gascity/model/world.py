@@ -190,11 +190,16 @@ class Walk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTurn:
-    """A turn that something inside a session says is open; `token` names the run it belongs to."""
+    """A turn that something says is open; `token` names the run of the session it belongs to.
+
+    With an `owner` it also holds that owner's pin. From outside the session there is that alone,
+    and no token.
+    """
 
     token: str
     what: str = ""
     since: datetime | None = None
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,7 +82,7 @@ class Mask:
     def memory(self, memory: Memory) -> Memory:
         """What the controller remembers, without tokens and words."""
         turns = {
-            key: tuple(replace(one, token=self.text(one.token), what="") for one in turns)
+            key: tuple(replace(one, token=self.text(one.token), what="", owner="") for one in turns)
             for key, turns in memory.turns.items()
         }
         probes = {key: _probe(one) for key, one in memory.probes.items()}

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from gascity.observe.clock import SystemClock
 from tests.control_stand_in import StandIn, a_city, controlled
+from tests.desk import FakeDesk, awake
+from tests.integration.test_control_socket import served
 from tests.polling import wait_until
 from tests.terminal import Terminal, environment, gc
 
@@ -31,18 +34,16 @@ def city() -> Iterator[Path]:
 
 @pytest.fixture
 def controller(city: Path) -> Iterator[StandIn]:
-    """A controller that takes pins."""
-    with controlled(city) as stand_in:
-        for _ in range(4):
-            stand_in.gives("pin", {"pin": {"expires_at": "2026-03-01T20:00:00.000000Z"}})
-            stand_in.gives("unpin", {"removed": 1})
+    """A controller that holds pins for as long as somebody is connected."""
+    with controlled(city, linger=True) as stand_in:
+        stand_in.gives("turn", {"open": True, "end": False})
         yield stand_in
 
 
-def busy(city: Path, *argv: str, session: str = "mayor") -> subprocess.Popen[str]:
+def busy(city: Path, *argv: str, session: str = "mayor", **variables: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         gc("busy", "--session", session, "--", *argv),
-        env=environment(city),
+        env=environment(city, **variables),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -56,15 +57,34 @@ def python(code: str) -> tuple[str, str, str]:
 
 @pytest.mark.parametrize("code", [0, 1, 3, 42])
 def test_the_exit_code_is_the_command_s(controller: StandIn, city: Path, code: int) -> None:
-    """And the pin is there before it and gone after it, under one owner (R18)."""
+    """The pin is there before it, and hangs on one connection (R18)."""
     process = busy(city, "sh", "-c", f"echo said; exit {code}")
     out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (code, "said\n", "")
-    pin, unpin = controller.asked
-    assert (pin["op"], pin["session"], pin["for_s"], pin["agent"]) == ("pin", "mayor", 600.0, True)
-    assert (unpin["op"], unpin["owner"]) == ("unpin", pin["owner"])
-    assert pin["owner"] == f"busy:{process.pid}"
-    assert pin["reason"] == "sh"
+    [asked] = controller.asked
+    assert (asked["op"], asked["session"], asked["what"]) == ("turn", "mayor", "sh")
+    assert (asked["owner"], asked["token"]) == (f"busy:{process.pid}", "")
+
+
+@pytest.mark.parametrize(("session", "token"), [("mayor", "t1"), ("gc-1", "t1"), ("poet", "")])
+def test_inside_its_own_session_it_is_an_open_turn(
+    controller: StandIn, city: Path, session: str, token: str
+) -> None:
+    """R48, R63: under the token of this run; another session's token nobody knows."""
+    inside = {"GC_SESSION_NAME": "mayor", "GC_SESSION_ID": "gc-1", "GC_INSTANCE_TOKEN": "t1"}
+    busy(city, "true", session=session, **inside).communicate(timeout=20)
+    assert controller.asked[0]["token"] == token
+
+
+def test_a_refusal_is_said_and_the_command_runs_all_the_same(city: Path) -> None:
+    """One line, with what the controller says."""
+    with controlled(city) as refusing:
+        refusing.refuses("turn", 3, "the mayor has another run by now")
+        process = busy(city, "sh", "-c", "exit 6")
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 6
+    assert "mayor is not kept awake: the mayor has another run by now" in err
+    assert len(err.splitlines()) == 1
 
 
 def test_a_command_that_died_of_a_signal_says_so(controller: StandIn, city: Path) -> None:
@@ -88,18 +108,17 @@ def test_signals_reach_the_command(controller: StandIn, city: Path, number: sign
     process.send_signal(number)
     out, _ = process.communicate(timeout=20)
     assert (process.returncode, out) == (7, f"got {int(number)}\n")
-    assert controller.asked[-1]["op"] == "unpin"
 
 
 @pytest.mark.parametrize(("argv", "code"), [(("no-such-command",), 127), (("/",), 126)])
 def test_a_command_that_cannot_run_ends_as_in_a_shell(
     controller: StandIn, city: Path, argv: tuple[str, ...], code: int
 ) -> None:
-    """One line, and no pin is left."""
+    """One line."""
     process = busy(city, *argv)
     _, err = process.communicate(timeout=20)
     assert (process.returncode, err.startswith(f"gc busy: {argv[0]}: ")) == (code, True)
-    assert controller.asked[-1]["op"] == "unpin"
+    assert len(err.splitlines()) == 1
 
 
 def test_without_a_controller_the_command_runs_all_the_same(city: Path) -> None:
@@ -144,19 +163,38 @@ def test_the_terminal_and_ctrl_c_are_the_command_s(controller: StandIn, city: Pa
     assert terminal.end() == 0
 
 
-def test_a_killed_one_leaves_a_lease_that_ends_by_itself(controller: StandIn, city: Path) -> None:
-    """R18: nothing takes the pin off, and it is short."""
-    process = busy(city, "sleep", "60")
-    wait_until(lambda: controller.asked)
+def end_command(process: subprocess.Popen[str]) -> None:
+    """End the command that it runs, and it with it."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     wait_until(lambda: children.read_text().split())
-    [child] = children.read_text().split()
-    process.kill()
-    process.wait(timeout=20)
-    os.kill(int(child), signal.SIGTERM)
+    os.kill(int(children.read_text().split()[0]), signal.SIGTERM)
     process.communicate(timeout=20)
-    assert [one["op"] for one in controller.asked] == ["pin"]
-    assert controller.asked[0]["for_s"] <= 600
+
+
+def test_a_new_controller_is_told_while_the_command_runs(city: Path) -> None:
+    """REC-15: none ran when it began; the one that comes is told, and so is the next."""
+    process = busy(city, "sleep", "60")
+    for _ in range(2):
+        with served(city, FakeDesk(awake(), clock=SystemClock())) as house:
+            wait_until(lambda now=house: now.desk.turns)  # type: ignore[misc]
+            [pin] = house.desk.sessions["gc-mayor"].pins
+            assert (pin.owner, pin.reason, pin.held) == (f"busy:{process.pid}", "sleep", True)
+    end_command(process)
+    assert process.returncode == 128 + signal.SIGTERM
+
+
+def test_a_killed_one_holds_nothing(city: Path) -> None:
+    """R18, R48: though the command goes on, which nobody watches any more."""
+    with served(city, FakeDesk(awake(), clock=SystemClock())) as house:
+        process = busy(city, "sleep", "60")
+        wait_until(lambda: house.desk.turns)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        wait_until(lambda: children.read_text().split())
+        [child] = children.read_text().split()
+        process.kill()
+        wait_until(lambda: not house.desk.turns)
+        os.kill(int(child), signal.SIGTERM)
+        process.communicate(timeout=20)
 
 
 # As on a platform where signals cannot be waited for.
@@ -181,4 +219,4 @@ def test_where_signals_cannot_be_waited_for_it_works_too(controller: StandIn, ci
     process.terminate()
     process.communicate(timeout=20)
     assert process.returncode == 9
-    assert controller.asked[-1]["op"] == "unpin"
+    assert controller.asked[0]["op"] == "turn"

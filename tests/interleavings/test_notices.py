@@ -362,7 +362,7 @@ def _crashed(kind: str, cut: object) -> list[str]:
 
 
 def test_a_lease_that_is_renewed_keeps_its_session_and_one_that_is_not_ends(city: FakeCity) -> None:
-    """R18, R80: `gc busy` is a short pin renewed; killed, it holds no longer than its lease."""
+    """R18, R80: a short pin that is renewed; it holds no longer than its lease."""
     for _ in range(4):
         city.pin("mayor", for_s=600)
         city.live(180)

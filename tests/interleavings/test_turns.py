@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from gascity.act.ports import Refused
-from gascity.act.requests_turn import TURN_MOST_S, turn
+from gascity.act.requests_turn import TURN_MOST_S, Announced, turn
 from gascity.model.duration import seconds
 from gascity.model.events import Event
 from gascity.observe.recollection import ANNOUNCE_AGAIN_S, TURNS_MOST
@@ -52,11 +52,17 @@ def updates(city: FakeCity) -> list[Event]:
     return city.events("session.updated")
 
 
-async def announced(city: FakeCity, seconds_: float, *, token: str = "") -> dict[str, Any]:
-    """A client that stays so many seconds; the answer, or nothing when it left before."""
-    mark = token or city.session("mayor").instance_token
+async def announced(
+    city: FakeCity, seconds_: float, *, token: str = "", owner: str = ""
+) -> dict[str, Any]:
+    """A client that stays so many seconds; the answer, or nothing when it left before.
+
+    With an owner it is one from outside, which knows no token.
+    """
+    mark = "" if owner else token or city.session("mayor").instance_token
     with anyio.move_on_after(seconds_):
-        return await turn(city.controller, "mayor", token=mark, what="a call", say=Replies())
+        told = Announced(token=mark, what="a call", owner=owner)
+        return await turn(city.controller, "mayor", told, say=Replies())
     return {}
 
 
@@ -157,7 +163,7 @@ def test_a_turn_that_was_just_announced_is_on_disk(city: FakeCity) -> None:
     async def announce() -> None:
         mark = city.session("mayor").instance_token
         with anyio.move_on_after(1):
-            await turn(city.controller, "mayor", token=mark, say=said)
+            await turn(city.controller, "mayor", Announced(token=mark), say=said)
 
     city.run(announce())
     assert said == [{"open": True, "session": "mayor"}]
@@ -199,3 +205,50 @@ def test_a_store_without_room_keeps_the_turn_in_memory(city: FakeCity) -> None:
             group.cancel_scope.cancel()
 
     city.run(beside(city, announce()))
+
+
+# -- pins that hang on a connection -----------------------------------------------------------
+
+
+def pins(city: FakeCity) -> list[str]:
+    return [pin.owner for pin in city.session("mayor").pins]
+
+
+def test_a_pin_that_is_held_wakes_a_sleeper_and_ends_with_its_holder(city: FakeCity) -> None:
+    """R18: `gc busy --session`, from outside: a hard wake for exactly as long as it runs."""
+    city.live(WINDOW_S + 3)
+    assert city.session("mayor").is_cold
+    city.run(beside(city, announced(city, 600, owner="busy:7")))
+    assert (city.runs("mayor"), pins(city), blockers(city)) == (True, ["busy:7"], ["pin"])
+    city.live(1)
+    assert pins(city) == []
+    city.live(WINDOW_S + 3)
+    assert city.session("mayor").is_cold
+
+
+def test_a_held_pin_waits_for_its_holder_after_a_restart_and_no_longer(city: FakeCity) -> None:
+    """REC-15, R9: as an open turn: ten seconds to say it again."""
+    city.run(beside(city, announced(city, 600, owner="busy:7")))
+    city.clock.advance(3600)
+    city.restart()
+    city.live(ANNOUNCE_AGAIN_S - 2)
+    assert (city.runs("mayor"), pins(city)) == (True, ["busy:7"])
+    city.live(4)
+    assert pins(city) == []
+    city.live(WINDOW_S)
+    assert city.session("mayor").is_cold
+
+
+def test_an_ordinary_pin_needs_no_holder(city: FakeCity) -> None:
+    """R18, R78: what a person pins for hours stays through every restart."""
+    city.pin("mayor", for_s=3600)
+    city.live(60)
+    city.restart()
+    city.live(3000)
+    assert (city.runs("mayor"), pins(city)) == (True, ["ann"])
+
+
+def test_an_announcement_of_nothing_is_refused(city: FakeCity) -> None:
+    """Neither a run nor a pin: it would keep nobody up."""
+    with pytest.raises(Refused, match="belongs to a run"):
+        city.run(turn(city.controller, "mayor", Announced(), say=Replies()))

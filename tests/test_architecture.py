@@ -75,7 +75,7 @@ THIRD_PARTY: Final[dict[str, set[str]]] = {
     "report.log": {"structlog"},
     "runtimes": {"anyio"},
     "testing": {"anyio", "hypothesis", "pytest"},
-    "tools": {"anyio"},
+    "tools": {"anyio", "mcp", "mcp_types", "uvicorn"},
 }
 
 PURE: Final = {"model", "decide"}

@@ -39,6 +39,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "events": ("events", "the event log"),
     "config": ("config", "validate, show, explain"),
     "doctor": ("doctor", "what is wrong with this city and how to fix it"),
+    "mcp": ("mcp", "serve the sleep tool to agents over MCP: stdio, or HTTP on loopback"),
     "replay": ("replay", "decide recorded ticks again, and show what differs"),
     "completion": ("completion", "print the completion script of a shell"),
 }

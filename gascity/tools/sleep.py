@@ -79,8 +79,8 @@ class SleepTool(Tool):
         return ToolResult.succeeded(f"Slept for {seconds} second(s).")
 
     def seconds_meant(self, arguments: object) -> float | None:
-        """What was asked for; None where that is refused."""
+        """What was asked for; 0 where that is refused."""
         try:
             return parse_seconds(arguments)
         except ValueError:
-            return None
+            return 0

@@ -75,5 +75,8 @@ class Tool(Protocol):
         return self.read_only and not self.exclusive
 
     def seconds_meant(self, arguments: object) -> float | None:
-        """How long a call with these arguments means to take, in seconds; None: it cannot say."""
+        """How long a call with these arguments means to take, in seconds.
+
+        0 when it answers at once, None when it cannot say.
+        """
         return None

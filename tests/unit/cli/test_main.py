@@ -37,6 +37,7 @@ USAGE_ERRORS = {
     "events": ["--after", "x"],
     "config": ["explain"],
     "doctor": ["--all"],
+    "mcp": ["--http", "x"],
     "replay": [],
     "completion": ["csh"],
 }

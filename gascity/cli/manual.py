@@ -51,6 +51,10 @@ def _command(parser: argparse.ArgumentParser) -> Iterator[str]:
         yield from _arguments(parser)
         return
     for actions in below:
+        if not actions.required:  # it does something by itself, too
+            yield f"    {synopsis(parser)}"
+            yield from _arguments(parser)
+            yield ""
         helps = {one.dest: one.help for one in actions._choices_actions}
         for name, sub in actions.choices.items():
             yield f"    {synopsis(sub)}"
@@ -86,7 +90,11 @@ def _arguments(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def _own(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    return [one for one in parser._actions if one.dest not in GLOBAL]
+    return [
+        one
+        for one in parser._actions
+        if one.dest not in GLOBAL and not isinstance(one, argparse._SubParsersAction)
+    ]
 
 
 def _takes_value(action: argparse.Action) -> bool:

@@ -5,12 +5,16 @@ Source: DESIGN "The tree" (R6c, R67, R72)
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from gascity.model.city import City
+from gascity.observe.commands import NOT_OURS
 from gascity.runtimes.base import Runtime
+from gascity.runtimes.exec import KIND, ExecRuntime, Script, find_script
 from gascity.runtimes.subprocess import SubprocessRuntime
 from gascity.runtimes.tmux import ServerId, TmuxRuntime, default_socket
 
@@ -34,7 +38,8 @@ class Hosts(Mapping[str, Runtime]):
 
     def __getitem__(self, kind: str) -> Runtime:
         if kind not in self._made:
-            self._made[kind] = self._makers[kind]()
+            is_script = kind.startswith(KIND) and kind != KIND
+            self._made[kind] = self._script(kind) if is_script else self._makers[kind]()
         return self._made[kind]
 
     def __iter__(self) -> Iterator[str]:
@@ -45,7 +50,7 @@ class Hosts(Mapping[str, Runtime]):
 
     def why_absent(self, kind: str) -> str:
         """What follows "there is no runtime KIND here"."""
-        return f"; there are {', '.join(sorted(self._makers))}"
+        return f"; there are {', '.join(sorted(self._makers))} and {KIND}SCRIPT"
 
     def _tmux(self) -> Runtime:
         city = self._city
@@ -60,3 +65,14 @@ class Hosts(Mapping[str, Runtime]):
     def _subprocess(self) -> Runtime:
         folder = Path(self._city.path) / STATE / "subprocess"
         return SubprocessRuntime(folder, city=self._city.path)
+
+    def _script(self, kind: str) -> Runtime:
+        """One runtime a script; what it is called with is the controller's environment (R69)."""
+        said, folder = kind.removeprefix(KIND), Path(self._city.path)
+        env = {key: value for key, value in os.environ.items() if not NOT_OURS.fullmatch(key)}
+        script = Script(
+            path=find_script(said, folder), cwd=self._city.path, env={**env, "GC_CITY": str(folder)}
+        )
+        digest = hashlib.sha256(said.encode()).hexdigest()[:16]
+        lore = folder / STATE / "exec" / f"{digest}.json"
+        return ExecRuntime(script, said=said, city=self._city.path, lore=lore)

@@ -21,8 +21,9 @@ from anyio.abc import TaskGroup
 from gascity.model.city import Agent, City
 from gascity.model.reading import Known, Reading, Unclear
 from gascity.observe.clock import Clock
-from gascity.observe.commands import NOT_OURS, Ran, run_command
+from gascity.observe.commands import NOT_OURS, run_command
 from gascity.observe.demand import NOT_ASKED
+from gascity.runtimes.bounded import Ran
 
 _EMPTY: Final = re.compile(r"\[\s*\]|\{\s*\}|null|")
 

@@ -9,14 +9,17 @@ from typing import Final
 import pytest
 
 from tests.integration.rig import RuntimeRig, TmuxRig, opened
+from tests.integration.rig_exec import ExecRig
 from tests.integration.rig_fake import FakeRig
 from tests.integration.rig_subprocess import SubprocessRig
 
 RIGS: Final[dict[str, type[RuntimeRig]]] = {
+    "exec": ExecRig,
     "fake": FakeRig,
     "subprocess": SubprocessRig,
     "tmux": TmuxRig,
 }
+QUICK: Final = frozenset({"fake", "tmux"})  # the others' share of the contract is slow
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -24,7 +27,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "rig" not in metafunc.fixturenames:
         return
     needed = {name for mark in metafunc.definition.iter_markers("needs") for name in mark.args}
-    fit = [name for name, kind in sorted(RIGS.items()) if not needed & kind.lacks]
+    fit = [
+        pytest.param(name, marks=() if name in QUICK else pytest.mark.slow)
+        for name, kind in sorted(RIGS.items())
+        if not needed & kind.lacks
+    ]
     metafunc.parametrize("rig", fit, indirect=True)
 
 

@@ -43,6 +43,7 @@ def carrying(token: str) -> set[int]:
     return {pid for pid in found if (one := processes.read(pid)) and not one.is_over}
 
 
+@pytest.mark.slow
 async def test_a_silent_program_keeps_no_clock(plain: SubprocessRig) -> None:
     """A session that never printed anything has no activity time, and what prints has (CAP-21)."""
     silent = await plain.start("silent", command="exec sleep 600")
@@ -73,6 +74,7 @@ async def test_output_is_kept_within_bounds(plain: SubprocessRig) -> None:
     await runtime.close()
 
 
+@pytest.mark.slow
 async def test_a_stop_takes_what_went_off_on_its_own(plain: SubprocessRig) -> None:
     """Children in sessions of their own that ignore TERM end with the session (R28)."""
     token = await plain.start("worker")
@@ -102,6 +104,7 @@ async def test_how_it_ended_is_told_to_a_controller_that_was_not_there(
     assert str(seen.exit) == "status 7"
 
 
+@pytest.mark.slow
 async def test_a_session_without_its_keeper_still_runs(plain: SubprocessRig) -> None:
     """Killing the keeper hides the output, not the session; it is seen, and stopped (R10, R28)."""
     token = await plain.start("worker", command="exec sleep 600")

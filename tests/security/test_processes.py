@@ -18,9 +18,10 @@ from typing import Final
 import anyio
 import pytest
 
-from gascity.observe.commands import Ran, run_command
+from gascity.observe.commands import run_command
 from gascity.runtimes import processes
 from gascity.runtimes.base import RuntimeUnreachable
+from gascity.runtimes.bounded import Ran
 from gascity.runtimes.ending import Hunt
 from tests.integration.city import RealCity, agent, city_toml, marked, needs_tmux, running_city
 from tests.integration.rig import TmuxRig, opened
@@ -264,7 +265,7 @@ def test_nothing_but_a_held_process_is_ever_signalled() -> None:
         found = [word for word in ("os.kill(", "os.killpg(") if word in text]
         if found and "testing" not in path.parts:
             callers[path.relative_to(ROOT / "gascity").as_posix()] = found
-    assert callers == {"observe/commands.py": ["os.killpg("], "cli/busy.py": ["os.kill("]}
+    assert callers == {"runtimes/bounded.py": ["os.killpg("], "cli/busy.py": ["os.kill("]}
 
 
 class TestFence:

@@ -8,7 +8,6 @@ Source: DESIGN §8 (R10, R37, R63)
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,14 +15,11 @@ from typing import Any, Final
 from gascity.model.world import Exit
 from gascity.runtimes import processes
 from gascity.runtimes.base import RuntimeUnreachable
+from gascity.runtimes.plain import last_lines
 from gascity.runtimes.processes import Process
 from gascity.runtimes.subprocess.keeper import LOG, OLD_LOG, RECORD
 
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
-_CONTROLS: Final = re.compile(
-    r"\x1b[\]P^_X].*?(?:\x07|\x1b\\|$)|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]?"
-    r"|[\x00-\x08\x0b-\x1f\x7f]"
-)
 _TAIL_BYTES: Final = 256 * 1024
 
 
@@ -111,10 +107,7 @@ def printed_at(folder: Path, run: Run) -> float | None:
 def tail(folder: Path, lines: int) -> str:
     """The last lines it printed, as plain text."""
     said = b"".join(_end_of(folder / name) for name in (OLD_LOG, LOG))[-_TAIL_BYTES:]
-    shown = [_plain(line) for line in said.decode("utf-8", "replace").split("\n")]
-    while shown and not shown[-1].strip():
-        shown.pop()
-    return "\n".join(shown[-lines:] if lines > 0 else shown)
+    return last_lines(said.decode("utf-8", "replace"), lines)
 
 
 def _end_of(file: Path) -> bytes:
@@ -124,8 +117,3 @@ def _end_of(file: Path) -> bytes:
             return log.read(_TAIL_BYTES)
     except OSError:
         return b""
-
-
-def _plain(line: str) -> str:
-    """What a terminal would show of a line that may have been drawn over several times."""
-    return _CONTROLS.sub("", line.rstrip("\r").rpartition("\r")[2]).rstrip()

@@ -8,7 +8,8 @@ import time
 import anyio
 import pytest
 
-from gascity.observe.commands import OUTPUT_MOST, Ran, run_command
+from gascity.observe.commands import run_command
+from gascity.runtimes.bounded import OUTPUT_MOST, Ran
 from tests.polling import wait_until
 
 

@@ -36,7 +36,8 @@ MAY_IMPORT: Final[dict[str, set[str]]] = {
     "daemon": _NOUNS | _MIDDLE | {"observe", "act"},
     "api": _NOUNS | _MIDDLE | {"observe", "act", "daemon"},
     # What the hot commands load: the standard library and the nouns, nothing else.
-    "api.client": {"model", "api.protocol"},
+    "api.client": {"model", "api.holder", "api.protocol"},
+    "api.holder": {"model", "api.protocol"},
     "api.announce": {"model", "api.client", "api.protocol"},
     "api.protocol": {"model"},
     "cli": _NOUNS | _MIDDLE | {"observe", "act", "daemon", "api", "tools"},
@@ -65,6 +66,7 @@ THIRD_PARTY: Final[dict[str, set[str]]] = {
     "api": {"anyio"},
     "api.announce": set(),
     "api.client": set(),
+    "api.holder": set(),
     "api.protocol": set(),
     "beads": {"anyio"},
     "cli": {"argcomplete", "tomli_w"},

@@ -12,20 +12,18 @@ Source: DESIGN §13 "The control socket" (R36, R71); surface "Command line"
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import json
 import os
 import socket
 import sys
 import time
 
+from gascity.api.holder import COMMAND, holder_of
 from gascity.api.protocol import (
     EXIT_FAILED,
     EXIT_NO_CONTROLLER,
     EXIT_REFUSED,
     EXIT_USAGE,
-    LOCK_NAME,
     MAX_LINE_BYTES,
     SOCKET_NAME,
     VERSION,
@@ -36,14 +34,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Final
 
-CONTROLLER: Final = "controller"
-COMMAND: Final = "command"
-
 SUN_PATH_MAX: Final = 103  # bytes of a socket path that every system takes (Linux 107, macOS 103)
 ANSWER_S: Final = 5.0  # how long a controller in good health may take to say something
 SLOW_S: Final = {"kill": 90.0, "nudge": 30.0, "peek": 30.0, "sleep": 30.0}
 QUIET: Final = frozenset({"events", "watch"})  # streams that may be silent for as long as they like
 STARTING_S: Final = 2.0  # how long a holder of the lock may be without a socket
+DEED_STARTING_S: Final = 20.0  # the same for what is to be done: an agent that closes its work
+# while the controller comes back must not do that work again
+QUESTIONS: Final = frozenset(
+    {"status", "watch", "why", "sessions", "events", "pins", "messages", "beads", "bead", "waits"}
+)
 
 
 class ControlError(Exception):
@@ -107,7 +107,8 @@ def stream(city: str, op: str, **fields: object) -> Iterator[dict[str, Any]]:
         raise ControlError(EXIT_USAGE, f"{op}: {len(line)} bytes are too long", "say it in 60 KB")
     first_s = SLOW_S.get(op, ANSWER_S)
     then_s = None if op in QUIET else first_s
-    for answer in _exchange(city, line, first_s=first_s, then_s=then_s):
+    starting_s = STARTING_S if op in QUESTIONS else DEED_STARTING_S
+    for answer in _exchange(city, line, first_s=first_s, then_s=then_s, starting_s=starting_s):
         reply = _decoded(answer)
         if reply.get("ok") is not True:
             raise _refusal(reply)
@@ -128,35 +129,6 @@ def word(city: str, bare: str) -> str:
     for answer in _exchange(city, bare.encode(), first_s=ANSWER_S, then_s=ANSWER_S):
         return answer.decode("utf-8", "replace").strip()
     raise ControlError(EXIT_FAILED, "the controller went away", "look at gc status")
-
-
-def holder_of(city: str) -> tuple[int, str] | None:
-    """Who holds the lock of this city, as (pid, role), or None when nobody does.
-
-    The pid is 0 while a holder has not written itself down.
-    """
-    try:
-        file = os.open(
-            os.path.join(city, ".gc", LOCK_NAME), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
-        )
-    except OSError:
-        return None
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError as problem:
-        if problem.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-            return None
-        return read_holder(file)
-    finally:
-        os.close(file)
-    return None
-
-
-def read_holder(file: int) -> tuple[int, str]:
-    """What an open lock file says of its holder: (pid, role); pid 0 when it says nothing."""
-    words = os.pread(file, 64, 0).decode("ascii", "replace").split()
-    pid = int(words[0]) if words and words[0].isdigit() else 0
-    return pid, words[1] if len(words) > 1 else CONTROLLER
 
 
 def _refusal(reply: dict[str, Any]) -> ControlError:
@@ -180,9 +152,16 @@ def _decoded(answer: bytes) -> dict[str, Any]:
     return reply
 
 
-def _exchange(city: str, line: bytes, *, first_s: float, then_s: float | None) -> Iterator[bytes]:
+def _exchange(
+    city: str,
+    line: bytes,
+    *,
+    first_s: float,
+    then_s: float | None,
+    starting_s: float | None = None,
+) -> Iterator[bytes]:
     """Send one line; yield the lines that come back until the other side hangs up."""
-    with _connected(city, first_s) as connection:
+    with _connected(city, first_s, starting_s or STARTING_S) as connection:
         rest = b""
         try:
             # Who is not let in is told so and hung up on, perhaps before the line went out.
@@ -199,9 +178,9 @@ def _exchange(city: str, line: bytes, *, first_s: float, then_s: float | None) -
             return
 
 
-def _connected(city: str, answer_s: float) -> socket.socket:
+def _connected(city: str, answer_s: float, starting_s: float) -> socket.socket:
     """A connection to the controller of this city, or an error that says who is there instead."""
-    deadline = time.monotonic() + STARTING_S
+    deadline = time.monotonic() + starting_s
     while True:
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(answer_s)

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
-from gascity.api.client import COMMAND, CONTROLLER, read_holder
+from gascity.api.holder import COMMAND, CONTROLLER, read_holder
 from gascity.api.protocol import LOCK_NAME
 
 __all__ = ["COMMAND", "CONTROLLER", "ControllerLock", "LockHeld"]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gascity.api import client
+from gascity.api.holder import CONTROLLER, holder_of
 from gascity.cli.findings import ERROR, WARNING, Finding
 from gascity.cli.state import STATE
 from gascity.cli.unattended import look
@@ -58,7 +59,7 @@ def tmux(city: Path) -> Iterator[Finding]:
 
 def controller(city: Path) -> Iterator[Finding]:
     """Whether the controller that holds the lock also answers (R36, R71)."""
-    holder = client.holder_of(str(city))
+    holder = holder_of(str(city))
     if holder is None:
         if (city / STATE / "controller.sock").exists():
             yield Finding(
@@ -70,7 +71,7 @@ def controller(city: Path) -> Iterator[Finding]:
             )
         return
     pid, role = holder
-    if role != client.CONTROLLER:
+    if role != CONTROLLER:
         return
     try:
         status = client.call(str(city), "status")["status"]

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from gascity.api import client
+from gascity.api.holder import CONTROLLER, holder_of
 from gascity.cli.ask import follow
 from gascity.cli.failure import DONE, FAILED, REFUSED, TIMED_OUT, USAGE, Failure
 from gascity.cli.place import find_city
@@ -207,8 +207,8 @@ def _stop(args: argparse.Namespace, city: Path) -> int:
 
 def _running(city: Path) -> int | None:
     """The pid of the controller that holds the lock (0: it does not say); None for none."""
-    holder = client.holder_of(str(city))
-    return holder[0] if holder is not None and holder[1] == client.CONTROLLER else None
+    holder = holder_of(str(city))
+    return holder[0] if holder is not None and holder[1] == CONTROLLER else None
 
 
 def _is_gone(city: Path) -> bool:

@@ -26,6 +26,7 @@ from typing import Final
 
 from gascity.testing.agent_options import DIALOGS, RULE, Options, options_from
 
+CLOSE_TRIES: Final = 5  # a worker that gave up at once would do the same work again
 _HELP: Final = (
     "work [S] | permission | plan | choice | trust | unknown | background [S] | run CMD | "
     "setsid [S] | fg CMD | repaint | ignore-term | hook | exit [N]"
@@ -210,8 +211,13 @@ class StandIn:
             self.note("begin", bead)
             self.work(self.options.job_s)
             self.note("end", bead)
-            subprocess.run([*gc, "bead", "close", bead], capture_output=True, check=False)
-            _write(f"● closed {bead}\n")
+            for _ in range(CLOSE_TRIES):
+                done = subprocess.run(
+                    [*gc, "bead", "close", bead], capture_output=True, check=False
+                )
+                if done.returncode == 0:
+                    _write(f"● closed {bead}\n")
+                    break
 
     def note(self, what: str, bead: str) -> None:
         """A line in the journal: `begin` or `end`, the job, who does it."""

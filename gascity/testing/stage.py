@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from gascity.api import client
+from gascity.api.holder import holder_of
 from gascity.config.load import load_city
 from gascity.runtimes.processes import descendants, read, table
 from gascity.runtimes.tmux import default_socket
@@ -251,7 +252,7 @@ class Stage:
 
     def controller_pid(self) -> int:
         """The pid of the controller; 0 for none."""
-        holder = client.holder_of(str(self.folder))
+        holder = holder_of(str(self.folder))
         return holder[0] if holder else 0
 
     # -- Ending

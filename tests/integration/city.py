@@ -26,6 +26,7 @@ from typing import Any, Final
 import pytest
 
 from gascity.api import client
+from gascity.api.holder import holder_of
 from gascity.config.load import load_city
 from gascity.runtimes.tmux import default_socket
 from tests.polling import wait_until
@@ -132,7 +133,7 @@ class RealCity:
 
     def pid(self) -> int:
         """The pid of the running controller; 0 without one."""
-        holder = client.holder_of(str(self.path))
+        holder = holder_of(str(self.path))
         return holder[0] if holder is not None else 0
 
     def kill9(self) -> None:

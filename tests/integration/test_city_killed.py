@@ -20,7 +20,7 @@ from typing import Final
 
 import pytest
 
-from gascity.api import client
+from gascity.api.holder import holder_of
 from gascity.beads.bead import SESSION
 from gascity.beads.record import session_of
 from gascity.beads.sqlite import SqliteBeads
@@ -209,5 +209,5 @@ def test_a_hundred_kills_in_drains_end_as_the_table_says(
     with capsys.disabled():
         for label, count in sorted(met.items()):
             print(f"\n  {count:4d}  {label}", end="")
-    assert client.holder_of(str(city.path)) is not None
+    assert holder_of(str(city.path)) is not None
     assert sum(met.values()) >= 100

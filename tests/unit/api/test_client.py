@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import pytest
 
 from gascity.api import client
 from gascity.api.client import ControlError, find_city
+from gascity.api.holder import holder_of
 from gascity.api.lock import COMMAND, ControllerLock, LockHeld
 
 
@@ -95,6 +98,31 @@ def test_a_controller_without_a_socket_is_hung_after_a_moment(
     assert error.value.exit == 1
 
 
+def test_a_deed_waits_longer_for_a_controller_that_starts(
+    city: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Work that is closed while the controller comes back is closed, not done again (R71)."""
+    monkeypatch.setattr(client, "STARTING_S", 0.0)
+    said: list[bytes] = []
+
+    def late() -> None:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(city / ".gc" / "controller.sock"))
+            server.listen()
+            with server.accept()[0] as connection:
+                said.append(connection.recv(4096))
+                connection.sendall(b'{"v": 1, "ok": true, "end": true}\n')
+
+    with ControllerLock(city):
+        with pytest.raises(ControlError, match="does not answer"):
+            client.call(str(city), "bead", id="gc-1")
+        coming = threading.Timer(0.2, late)
+        coming.start()
+        assert client.call(str(city), "bead_close", id="gc-1")["ok"] is True
+        coming.join()
+    assert json.loads(said[0])["op"] == "bead_close"
+
+
 def test_a_command_that_holds_the_city_is_no_controller(
     city: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,10 +171,10 @@ def test_a_lock_is_free_the_moment_its_holder_is_killed(city: Path) -> None:
     ) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        assert client.holder_of(str(city)) == (child.pid, "controller")
+        assert holder_of(str(city)) == (child.pid, "controller")
         child.kill()
         child.wait(timeout=10)
-    assert client.holder_of(str(city)) is None
+    assert holder_of(str(city)) is None
     with ControllerLock(city) as lock:
         assert lock.is_held
 

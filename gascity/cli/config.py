@@ -8,17 +8,19 @@ from __future__ import annotations
 import argparse
 import sys
 import tomllib
+from dataclasses import asdict
 from pathlib import Path
 
 from gascity.cli.failure import DONE, USAGE, Failure
-from gascity.cli.output import print_json
+from gascity.cli.output import note, print_json
 from gascity.cli.place import find_city
+from gascity.config.effective import effective_settings
 from gascity.config.explain import explain
 from gascity.config.load import load_city
 from gascity.config.problems import LoadResult, Problems, Severity
 from gascity.config.write import effective_toml
 from gascity.model.city import City
-from gascity.report.table import safe
+from gascity.report.table import columns, safe
 
 
 def configure(command: str, parser: argparse.ArgumentParser) -> None:
@@ -28,9 +30,11 @@ def configure(command: str, parser: argparse.ArgumentParser) -> None:
     show = actions.add_parser("show", help="what is in force, after packs, overrides and patches")
     show.add_argument("--secrets", action="store_true", help="with values of env that look secret")
     chain = actions.add_parser("explain", help="where an agent's sleep window comes from")
-    chain.add_argument("agent", metavar="AGENT", help="its name, or [rig/]name")
+    chain.add_argument("agent", metavar="AGENT", help="its name, or [rig/][binding.]name")
+    chain.add_argument("--values", action="store_true", help="every value, and where it stands")
     validate.add_argument("--strict", action="store_true", help="a missing pack is an error too")
-    for one in (validate, show, chain):
+    outlook = actions.add_parser("plan", help="who would sleep, who never and why, what to write")
+    for one in (validate, show, chain, outlook):
         one.add_argument("--json", action="store_true", help="the answer as an object")
         one.add_argument(
             "--pack-map", metavar="FILE", help="folders that stand for sources of packs"
@@ -46,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
     if city is None:
         _print_problems(loaded)
         raise Failure(_count(loaded), "see `gc config validate`", exit=USAGE)
+    if args.action == "plan":
+        return _plan(args, city)
     return _show(args, city) if args.action == "show" else _explain(args, city)
 
 
@@ -76,6 +82,20 @@ def _validate(args: argparse.Namespace, loaded: LoadResult) -> int:
     if is_lacking:
         raise Failure("the city is incomplete", "bring the packs that are named here", exit=USAGE)
     print(f"{safe(city.name)}: {len(city.agents)} agents, {_count(loaded)}")
+    return DONE
+
+
+def _plan(args: argparse.Namespace, city: City) -> int:
+    from gascity.cli.config_plan import as_dict, as_lines, plan
+
+    looks, found = plan(city)
+    if args.json:
+        print_json(as_dict(city, looks, found))
+        return DONE
+    for line in as_lines(city, looks, found):
+        print("\n".join(safe(part) for part in line.split("\n")))
+    if city.incomplete:
+        note(args, "packs are missing, so this is not all; `gc config validate` names them")
     return DONE
 
 
@@ -116,11 +136,13 @@ def _explain(args: argparse.Namespace, city: City) -> int:
     identity = _identity(city, args.agent)
     found = explain(city, identity)
     assert found is not None, "the identity is one of the city's"
+    values = effective_settings(city, identity) if args.values else []
     if args.json:
-        print_json({"schema": 1, **found.as_dict()})
-    else:
-        for line in found.lines():
-            print(safe(line))
+        more = {"values": [asdict(one) for one in values]} if args.values else {}
+        print_json({"schema": 1, **found.as_dict(), **more})
+        return DONE
+    for line in [*found.lines(), *columns([["", *one.row()] for one in values])]:
+        print(safe(line))
     return DONE
 
 
@@ -128,7 +150,11 @@ def _identity(city: City, word: str) -> str:
     """The one agent a word means; two rigs may have one of the same name (R6b)."""
     if word in city.agents:
         return word
-    hits = [one.identity for one in city.agents.values() if one.name == word]
+    hits = [
+        one.identity
+        for one in city.agents.values()
+        if word in (one.name, one.identity.rpartition("/")[2], f"{one.rig}/{one.name}")
+    ]
     if len(hits) == 1:
         return hits[0]
     if hits:

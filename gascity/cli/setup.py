@@ -23,10 +23,22 @@ def configure(command: str, parser: argparse.ArgumentParser) -> None:
         default=STARTERS[0],
         help="how long workers stay warm: not at all (full), or by the clock (timed-only)",
     )
+    parser.add_argument(
+        "--from", dest="origin", metavar="DIR", help="propose a policy block for the city there"
+    )
+    parser.add_argument("--write", action="store_true", help="with --from: write it")
 
 
 def run(args: argparse.Namespace) -> int:
     """Make the city and say what to do next."""
+    if args.origin is not None:
+        if args.folder:
+            raise Failure("DIR and --from both name a folder", "give one of them", exit=USAGE)
+        from gascity.cli.adopt import adopt
+
+        return adopt(args, args.origin)
+    if args.write:
+        raise Failure("--write needs --from", "say --from DIR", exit=USAGE)
     if args.folder and args.city:
         raise Failure("DIR and --city both name a folder", "give one of them", exit=USAGE)
     named = Path(args.folder or args.city or ".").expanduser()

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -23,6 +24,7 @@ from gascity.model.city import Agent, Origin, Pool, Rig, WakeMode
 TMUX: Final = "tmux"
 RUNTIMES: Final = ("tmux", "subprocess", "acp", "k8s", "auto", "hybrid")
 EXEC: Final = "exec:"
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@%+=,-]*")
 _VARIABLE: Final = re.compile(r"\{\{\s*\.?(\w*)\s*\}\}")
 
 
@@ -35,17 +37,18 @@ class Workshop:
     workspace: Values
     agent_defaults: Values
     runtime: str
+    runtime_at: Origin | None
     rigs: Mapping[str, Rig]
     providers: Providers
     problems: Problems
     _told: set[str] = field(default_factory=set)
 
-    def build(self, stack: Stack) -> Agent:
-        """The composed agent; what is wrong with it goes to `problems`."""
+    def build(self, stack: Stack) -> tuple[Agent, dict[str, Origin]]:
+        """The composed agent, and the place of each value it has; what is wrong is said."""
         values = stack.values
         cli = self._cli(stack)
         workspace_env = self.workspace["env"][0] if "env" in self.workspace else {}
-        return Agent(
+        agent = Agent(
             identity=stack.identity,
             name=stack.name,
             rig=stack.rig,
@@ -70,18 +73,33 @@ class Workshop:
             runtime=self._runtime(stack),
             pool=self._pool(stack),
             depends_on=tuple(dict.fromkeys(values.get("depends_on", ()))),
-            work_query=values.get("work_query", ""),
+            work_query=self._question(stack, "work_query"),
             description=values.get("description", ""),
         )
+        return agent, {**self._inherited(cli), **stack.origins}
+
+    def _inherited(self, cli: Cli) -> dict[str, Origin]:
+        """The places of what an agent has from its CLI and from the city."""
+        found = {"session": self.runtime_at} if self.runtime_at else {}
+        if "env" in self.workspace:
+            found["env"] = self.workspace["env"][1].origin("env")
+        skip = ("base", "name", "replace", "env_remove")
+        found |= {key: origin for key, origin in cli.places.items() if key not in skip}
+        if "command" in found:
+            found["start_command"] = found.pop("command")
+        return found
 
     def _cli(self, stack: Stack) -> Cli:
         """How the agent is started: its own words first, then its provider's, then the city's."""
         values, command = stack.values, stack.values.get("start_command", "")
         name, origin = values.get("provider", ""), stack.origin("provider")
+        places: dict[str, Origin] = {}
         if not name and not command:
             name, origin = self._default_provider(origin)
+            places = {"provider": origin} if name else {}
         if not name and not command and "start_command" in self.workspace:
-            command = self.workspace["start_command"][0]
+            command, where = self.workspace["start_command"]
+            places["command"] = where.origin("start_command")
         found = self.providers.find(name) if name else None
         if name and found is None:
             found = Cli(preset=name)
@@ -96,7 +114,8 @@ class Workshop:
         if command:
             own["command"] = command
             own.setdefault("args", ())
-        cli = found.overlaid(own)
+        kept = {key: at_ for key, at_ in found.places.items() if not (command and key in own)}
+        cli = replace(found.overlaid(own), places={**kept, **places})
         hosted = (values.get("session") or self.runtime).startswith(EXEC)
         if not (cli.command or hosted or name in self._told):
             what = "has no command, so it cannot be started"
@@ -133,7 +152,7 @@ class Workshop:
     def _pool(self, stack: Stack) -> Pool | None:
         """The pool the agent is, or None for one session of its own (R4)."""
         values = stack.values
-        check = values.get("scale_check", "")
+        check = self._question(stack, "scale_check")
         least, most = values.get("min_active_sessions"), values.get("max_active_sessions")
         if "pool" not in values and not check and least is None and most in (None, 1):
             return None
@@ -148,23 +167,29 @@ class Workshop:
             most = least
         return Pool(min=least or 0, max=most, check=check)
 
-    def _work_dir(self, stack: Stack) -> str:
-        """The absolute folder its sessions start in: its own, else its rig's, else the city's."""
+    def _root(self, stack: Stack) -> str:
+        """The folder of its rig, else the city's."""
         rig = self.rigs.get(stack.rig)
         root = rig.path if rig and rig.path else ""
-        if not root:
-            root = stack.rig if stack.rig.startswith("/") else str(self.city_path)
-        text = stack.values.get("work_dir", "")
-        if not text:
-            return root
-        words = {
+        return root or (stack.rig if stack.rig.startswith("/") else str(self.city_path))
+
+    def _words(self, stack: Stack) -> dict[str, str]:
+        """What `{{.NAME}}` stands for in a folder or a command of this agent."""
+        return {
             "Agent": stack.identity,
             "AgentBase": stack.name,
             "Rig": stack.rig,
-            "RigRoot": root,
+            "RigRoot": self._root(stack),
             "CityRoot": str(self.city_path),
             "CityName": self.city_name,
         }
+
+    def _work_dir(self, stack: Stack) -> str:
+        """The absolute folder its sessions start in: its own, else its rig's, else the city's."""
+        text = stack.values.get("work_dir", "")
+        root, words = self._root(stack), self._words(stack)
+        if not text:
+            return root
         for name in _VARIABLE.findall(text):
             if name not in words:
                 what = f"{{{{.{name}}}}} is no variable of a work_dir"
@@ -177,9 +202,33 @@ class Workshop:
                 return root
         return inside(self.city_path, _VARIABLE.sub(lambda match: words[match[1]], text))
 
+    def _question(self, stack: Stack, key: str) -> str:
+        """A command that is asked for work or slots, with its variables filled in.
+
+        Without that it would ask for the work of `{{.Agent}}`, of which there never is any.
+        """
+        text: str = stack.values.get(key, "")
+        if "{{" not in text:
+            return text
+        words = self._words(stack)
+        words |= {"QualifiedName": stack.identity, "Name": stack.name, "City": self.city_name}
+        unknown = [name for name in _VARIABLE.findall(text) if name not in words]
+        if unknown:
+            what = f"nobody fills in {{{{.{unknown[0]}}}}}, so the command is given as it stands"
+            remedy = "there are " + ", ".join(f"{{{{.{word}}}}}" for word in words)
+            self._warn(stack.origin(key), what, remedy, key=key, value=text)
+        return _VARIABLE.sub(
+            lambda match: _quoted(words[match[1]]) if match[1] in words else match[0], text
+        )
+
     def _warn(self, origin: Origin, what: str, remedy: str, *, key: str, value: Any) -> None:
         problem = at(origin, Severity.WARNING, what, remedy, key=key, value=shown(value))
         self.problems.add(problem)
+
+
+def _quoted(word: str) -> str:
+    """A word for a shell: as it is where nothing in it means anything to one."""
+    return word if _PLAIN.fullmatch(word) else shlex.quote(word)
 
 
 def is_runtime(word: str) -> bool:

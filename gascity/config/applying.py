@@ -15,9 +15,8 @@ from gascity.config.layers import Stack
 from gascity.config.packs import NamedRow
 from gascity.config.placing import Roster
 from gascity.config.problems import Problems
-from gascity.config.providers import said_by
 from gascity.config.rows import Row
-from gascity.config.schema import NamedPatchTable, ProviderPatchTable, ProviderTable, RigPatchTable
+from gascity.config.schema import NamedPatchTable, ProviderPatchTable, RigPatchTable
 from gascity.config.tables import Draft, RigRow
 from gascity.model.city import Source
 
@@ -104,8 +103,8 @@ class Applying:
                 self.problems.add(row.where.error("no such rig", remedy, key="name", value=name))
         return found
 
-    def providers(self) -> dict[str, Row[ProviderTable]]:
-        """{name: its table with its patches laid over it}."""
+    def providers(self) -> dict[str, list[Row[Any]]]:
+        """{name: its table, then its patches}."""
         chains: dict[str, list[Row[Any]]] = {
             name: [row] for name, row in self.roster.providers.items()
         }
@@ -115,7 +114,7 @@ class Applying:
             if table.replace:
                 chain.clear()
             chain.append(row)
-        return {name: merged(rows) for name, rows in chains.items()}
+        return chains
 
     def named(self) -> None:
         """`[[patches.named_session]]` on sessions found by template or name."""
@@ -139,17 +138,3 @@ def _is_meant(one: NamedRow, patch: NamedPatchTable) -> bool:
     if patch.name and patch.name not in (table.name, f"{prefix}{table.name or table.template}"):
         return False
     return patch.template in (table.template, f"{prefix}{table.template}")
-
-
-def merged(rows: list[Row[Any]]) -> Row[ProviderTable]:
-    """A provider with its patches laid over it: environments merged, single names removed."""
-    said: dict[str, Any] = {}
-    for row in rows:
-        own = said_by(row)
-        if "env" in own:
-            own["env"] = {**said.get("env", {}), **own["env"]}
-        if own.get("env_remove"):
-            env = {**said.get("env", {}), **own.get("env", {})}
-            own["env"] = {k: v for k, v in env.items() if k not in own["env_remove"]}
-        said |= {key: value for key, value in own.items() if key in ProviderTable.model_fields}
-    return Row(rows[0].where, ProviderTable.model_construct(**said))

@@ -25,7 +25,7 @@ from gascity.config.placing import Roster
 from gascity.config.problems import Problems, Severity, Where, at
 from gascity.config.providers import Providers, said_by
 from gascity.config.rows import Row, Values
-from gascity.config.schema import ProviderTable, RigPatchTable
+from gascity.config.schema import RigPatchTable
 from gascity.config.site import Site
 from gascity.config.tables import Draft, RigRow
 from gascity.model.city import (
@@ -199,14 +199,14 @@ class Composition:
     def _tell_lost(self) -> None:
         """One word for all that waits for packs."""
         if self.lost:
-            what = f"{self.lost} overrides, patches or references wait for packs not composed"
+            what = f"{self.lost} overrides, patches or references wait for packs that are not here"
             origin = Origin("city.toml", "")
             self.problems.add(at(origin, Severity.WARNING, what, "they take effect with the packs"))
 
     # 5. agents built
 
     def _build(
-        self, rows: Mapping[str, Row[ProviderTable]], rigs: Mapping[str, Rig], name: str
+        self, rows: Mapping[str, list[Row[Any]]], rigs: Mapping[str, Rig], name: str
     ) -> dict[str, Agent]:
         """{identity: composed agent}, in file order, with the place of each value noted."""
         providers = Providers(rows, self.problems, may_miss=self.is_incomplete)
@@ -218,17 +218,20 @@ class Composition:
             workspace=self.draft.workspace,
             agent_defaults=self.draft.agent_defaults,
             runtime=runtime,
+            runtime_at=self.origins.get(("", "session.provider")),
             rigs=rigs,
             providers=providers,
             problems=self.problems,
         )
         agents = {}
         for identity, stack in self.roster.stacks.items():
-            agents[identity] = workshop.build(stack)
+            agents[identity], places = workshop.build(stack)
             for key in ("name", "dir"):
                 self.origins[identity, key] = stack.where.origin(key)
-            for key, origin in stack.origins.items():
+            for key, origin in places.items():
                 self.origins[identity, key] = origin
+            if stack.via and stack.rig:  # which rig it is in, says whoever imports its pack
+                self.origins[identity, "dir"] = stack.via[0]
             for step, origin in enumerate(stack.via):
                 self.origins[identity, f"pack.{step}"] = origin
         return agents

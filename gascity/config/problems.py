@@ -95,11 +95,19 @@ class Problems:
     def __init__(self) -> None:
         self._found: dict[Severity, list[Problem]] = {s: [] for s in Severity}
         self._counts = dict.fromkeys(Severity, 0)
+        self._said: set[Problem] = set()
         self._patience = _MOST_COMPARISONS
 
     def add(self, problem: Problem) -> None:
-        """Keep one problem; past `MOST_PROBLEMS` of a severity they are only counted."""
+        """Keep one problem; past `MOST_PROBLEMS` of a severity they are only counted.
+
+        What is said already is not said again: one agent of a pack may be in twenty rigs.
+        """
         kept = self._found[problem.severity]
+        if problem in self._said:
+            return
+        if len(kept) < MOST_PROBLEMS:
+            self._said.add(problem)
         self._counts[problem.severity] += 1
         if len(kept) < MOST_PROBLEMS:
             kept.append(problem)

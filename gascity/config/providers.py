@@ -5,15 +5,15 @@ Source: DESIGN §W (R62, R6c)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from gascity.config.presets import NO_RESUME, PRESETS, Preset
-from gascity.config.problems import Problems
+from gascity.config.problems import Problems, Where
 from gascity.config.rows import Row
-from gascity.config.schema import ProviderTable, Table
-from gascity.model.city import Resume
+from gascity.config.schema import Table
+from gascity.model.city import Origin, Resume
 
 BUILTIN: Final = "builtin:"
 RESUME_KEYS: Final = {
@@ -39,19 +39,24 @@ class Cli:
     process_names: tuple[str, ...] = ()
     screens: str = ""
     resume: Resume = NO_RESUME
+    places: Mapping[str, Origin] = field(default_factory=dict)
 
-    def overlaid(self, said: Mapping[str, Any]) -> Cli:
-        """The same with the settings that a table sets; environments are merged."""
-        changes = {key: said[key] for key in _PLAIN if key in said}
+    def overlaid(self, said: Mapping[str, Any], where: Where | None = None) -> Cli:
+        """The same with the settings that a table sets, and their places; environments merged."""
+        changes: dict[str, Any] = {key: said[key] for key in _PLAIN if key in said}
         if not changes.get("command", "one"):
             del changes["command"]  # an empty command is one not said
         changes |= {key: tuple(said[key]) for key in ("args", "process_names") if key in said}
-        if "env" in said:
-            changes["env"] = {**self.env, **said["env"]}
+        if "env" in said or said.get("env_remove"):
+            env = {**self.env, **said.get("env", {})}
+            gone = frozenset(said.get("env_remove", ()))
+            changes["env"] = {key: value for key, value in env.items() if key not in gone}
         resume = {RESUME_KEYS[key]: said[key] for key in RESUME_KEYS if key in said}
         if resume:
             resume["style"] = resume.get("style", self.resume.style) or "flag"
             changes["resume"] = replace(self.resume, **resume)
+        if where is not None:
+            changes["places"] = {**self.places, **{key: where.origin(key) for key in said}}
         return replace(self, **changes)
 
 
@@ -82,9 +87,9 @@ class Providers:
     """Looks up agent CLIs by name; what is wrong with a name is said once."""
 
     def __init__(
-        self, rows: Mapping[str, Row[ProviderTable]], problems: Problems, *, may_miss: bool
+        self, rows: Mapping[str, Sequence[Row[Any]]], problems: Problems, *, may_miss: bool
     ) -> None:
-        self._rows = rows
+        self._rows = rows  # {name: its table, then its patches}
         self._may_miss = may_miss  # a missing pack may hold the bases
         self._problems = problems
         self._found: dict[str, Cli | None] = {}
@@ -105,37 +110,44 @@ class Providers:
         return self._found[name]
 
     def _follow(self, name: str) -> Cli | None:
-        chain: list[Row[ProviderTable]] = []
+        chain: list[Sequence[Row[Any]]] = []
         seen: list[str] = []
         while not name.startswith(BUILTIN) and name in self._rows:
-            row = self._rows[name]
+            rows = self._rows[name]
+            row = _with_base(rows)
             if name in seen:
                 circle = " → ".join([*seen[seen.index(name) :], name])
                 what = f"a circle of providers: {circle}"
                 self._problems.add(row.where.error(what, 'base it on "builtin:NAME"', key="base"))
                 return None
             seen.append(name)
-            chain.append(row)
+            chain.append(rows)
             base = row.table.base if row.table.base is not None else f"{BUILTIN}{name}"
             name = f"{BUILTIN}{name}" if base == name else base
             if row.table.base == "":
                 break
-        root = self._root(name, chain)
+        root = self._root(name, _with_base(chain[-1]) if chain else None)
         if root is None and not chain:
             return None
         cli = root or Cli(preset=seen[0])
-        for row in reversed(chain):
-            cli = cli.overlaid(said_by(row))
+        for rows in reversed(chain):
+            for row in rows:
+                cli = cli.overlaid(said_by(row), row.where)
         return cli
 
-    def _root(self, name: str, chain: list[Row[ProviderTable]]) -> Cli | None:
+    def _root(self, name: str, last: Row[Any] | None) -> Cli | None:
         """The preset at the end of the chain; a base that nobody knows is said."""
+        base = last.table.base if last is not None else None
         preset = PRESETS.get(name.removeprefix(BUILTIN))
-        if preset is not None and not (chain and chain[-1].table.base == ""):
+        if preset is not None and base != "":
             return cli_of(preset)
-        if chain and chain[-1].table.base and not self._may_miss:
-            row, base = chain[-1], chain[-1].table.base
+        if last is not None and base and not self._may_miss:
             remedy = self._problems.near_names(base.removeprefix(BUILTIN), self.names())
             what = "no such provider, so nothing is inherited"
-            self._problems.add(row.where.warning(what, remedy, key="base", value=base))
+            self._problems.add(last.where.warning(what, remedy, key="base", value=base))
         return None
+
+
+def _with_base(rows: Sequence[Row[Any]]) -> Row[Any]:
+    """The table that says what a provider builds on: the last that does, else its own."""
+    return next((row for row in reversed(rows) if row.table.base is not None), rows[0])

@@ -313,3 +313,41 @@ def test_mappings_of_a_city_cannot_be_changed(compose: Compose) -> None:
         city.agents["x"] = city.agents["r/a"]  # type: ignore[index]
     with pytest.raises(TypeError):
         city.agents["r/a"].env["A"] = "1"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("written", "filled"),
+    [
+        ("bd ready --assignee={{.QualifiedName}}", "bd ready --assignee=r/a"),
+        ("x {{.Agent}} {{ .AgentBase }} {{.Rig}}", "x r/a a r"),
+        ("cd {{.RigRoot}} && q {{.CityName}}", "cd '/srv/the app' && q c"),
+        ("q {{.Nobody}}", "q {{.Nobody}}"),
+    ],
+)
+def test_commands_that_ask_for_work_ask_for_the_agents_own(
+    load: Load, written: str, filled: str
+) -> None:
+    """Variables are filled in, quoted where a shell would stumble; an unknown one is told (R61)."""
+    text = (
+        '[workspace]\nname = "c"\n[[rigs]]\nname = "r"\npath = "/srv/the app"\n'
+        f'[[agent]]\nname = "a"\ndir = "r"\nprovider = "claude"\n'
+        f"work_query = '{written}'\nscale_check = '{written}'\n"
+    )
+    result = load(text)
+    assert result.city is not None
+    agent = result.city.agents["r/a"]
+    assert agent.pool is not None
+    assert (agent.work_query, agent.pool.check) == (filled, filled)
+    assert len(result.warnings) == (2 if "Nobody" in written else 0)
+
+
+def test_what_is_inherited_has_a_place_too(load: Load) -> None:
+    """Values of the CLI, its base and patches, the city's defaults: file and line (CFG-15)."""
+    city = load(
+        '[workspace]\nprovider = "mine"\n[session]\nprovider = "subprocess"\n'
+        '[providers.mine]\nbase = "other"\nargs = ["1"]\n[providers.other]\ncommand = "x"\n'
+        '[[patches.providers]]\nname = "mine"\nready_delay_ms = 5\n[[agent]]\nname = "a"\n'
+    ).city
+    assert city is not None
+    keys = ("provider", "session", "args", "start_command", "ready_delay_ms")
+    assert [origin.line for key in keys if (origin := city.origin("a", key))] == [2, 4, 7, 9, 12]

@@ -119,13 +119,20 @@ def record_exit(
         return ExitRecord(session=go_cold(base, judged, now=now), kind=kind)
     if kind is ExitClass.OPERATOR_STOP:
         reason = ASLEEP_AFTER[session.stop_note.reason] if session.stop_note else SleepReason.NONE
-        return ExitRecord(session=fall_asleep(base, reason, now=now), kind=kind)
+        return _exempt(fall_asleep(base, reason, now=now), kind, ending, now)
     if kind in (ExitClass.HOST_RESTART, ExitClass.IDLE_CONTROLLER_STOP):
-        return ExitRecord(session=fall_asleep(base, SleepReason.NONE, now=now), kind=kind)
+        return _exempt(fall_asleep(base, SleepReason.NONE, now=now), kind, ending, now)
     if kind is ExitClass.FAILED_START:
         return record_failed_start(base, ending, settings=settings, now=now)
     fallen = fall_asleep(base, SleepReason.CRASH, now=now)
     return _count(fallen, kind, ending, settings=settings, now=now)
+
+
+def _exempt(session: Session, kind: ExitClass, ending: str, now: datetime) -> ExitRecord:
+    """An end that counts nothing is told all the same: nobody goes down without a word (X3)."""
+    said = {"reason": str(session.sleep_reason or kind), "exit_intent": str(kind), "exit": ending}
+    event = _event(EventType.STOPPED, session, now, f"stopped: {kind}", said)
+    return ExitRecord(session=session, kind=kind, events=(event,))
 
 
 def record_failed_start(

@@ -42,8 +42,13 @@ def unmet(city: SimulatedCity) -> Iterator[str]:
                 yield f"L6: {name} runs although it is held"
             continue
         needs = records.needs(name) - {"dependency"}
-        if needs and not city.runs(name) and not _leans_on_held(records, bead, city.ports.city):
+        if not needs or _leans_on_held(records, bead, city.ports.city):
+            continue
+        if not city.runs(name):
             yield f"L1: {name} does not run although it has {sorted(needs)}"
+        for template in sorted(_below(bead.metadata.get("template", ""), city.ports.city)):
+            if not any(city.runs(one) for one in _named(records, template)):
+                yield f"L3: {name} has {sorted(needs)} and nobody of {template} runs"
     live = {name_of(bead) for bead in records.sessions()}
     for bead in records.beads:
         if bead.type == TASK and bead.status == "in_progress" and bead.assignee not in live:
@@ -52,17 +57,47 @@ def unmet(city: SimulatedCity) -> Iterator[str]:
 
 def _leans_on_held(records: Records, bead: Bead, city: City) -> bool:
     """Whether anything it stands on is held, or is not there."""
-    wanted, seen = [bead.metadata.get("template", "")], set()
+    template = bead.metadata.get("template", "")
+    below = _below(template, city)
+    held = {one.metadata["template"] for one in records.sessions() if records.is_held(one)}
+    return bool(below & (held | records.suspended)) or not below | {template} <= set(city.agents)
+
+
+def _below(template: str, city: City) -> set[str]:
+    """Every template that this one stands on, at every level."""
+    wanted, seen = [template], set[str]()
     while wanted:
         agent = city.agents.get(wanted.pop())
-        if agent is None:
-            return True
-        for other in agent.depends_on:
+        for other in agent.depends_on if agent is not None else ():
             if other not in seen:
                 seen.add(other)
                 wanted.append(other)
-    held = {one.metadata["template"] for one in records.sessions() if records.is_held(one)}
-    return bool(seen & (held | records.suspended)) or not seen <= set(city.agents)
+    return seen
+
+
+def _named(records: Records, template: str) -> list[str]:
+    return [
+        name_of(bead) for bead in records.sessions() if bead.metadata.get("template") == template
+    ]
+
+
+def misjudged(city: SimulatedCity) -> Iterator[str]:
+    """Where the picture that is shown says nothing, or other causes than there are (X1, X2)."""
+    plan, records = city.controller.snapshot().plan, city.records()
+    for bead in records.sessions():
+        name = name_of(bead)
+        decision = plan.decisions.get(bead.id) if plan is not None else None
+        if decision is None or not decision.verdict:
+            yield f"X1: {name} stands there, and nothing says how and why"
+            continue
+        if records.is_held(bead):
+            continue
+        shown = {str(wake.cause) for wake in decision.hard_wakes} - {"dependency"}
+        needs = set(records.needs(name)) - {"dependency"}
+        if bead.metadata.get("pool_slot") and records.routed_to(bead.metadata["template"]):
+            shown, needs = shown - {"work"}, needs - {"work"}  # any slot may take it
+        if shown != needs:
+            yield f"X2: {name} is shown with {sorted(shown)}, and has {sorted(needs)}"
 
 
 def astray(city: SimulatedCity) -> Iterator[str]:

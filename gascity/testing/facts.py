@@ -68,6 +68,15 @@ class Records:
         held = any(other.id in task.blocked_by for other in self.beads)
         return not held and not (later and _time(later) > self.now)
 
+    def routed_to(self, template: str) -> bool:
+        """Whether there is work for whichever slot of a pool takes it."""
+        return any(
+            one.type == TASK
+            and (one.assignee or one.metadata.get("gc.routed_to", "")) == template
+            and self.can_be_done(one)
+            for one in self.beads
+        )
+
     def _is_for(self, task: Bead, session: Bead) -> bool:
         """Whether it names this one session; the name of a pool names no slot of it (R19)."""
         names = {name_of(session), session.id}
@@ -99,7 +108,9 @@ class Records:
 
     def is_held(self, bead: Bead) -> bool:
         """Whether the config, an administrator or its own failures hold it, whatever the demand."""
-        return is_held(bead) or bead.metadata.get("template") in self.suspended
+        until = bead.metadata.get("quarantined_until")
+        own = bool(bead.metadata.get("suspended_at")) or bool(until and _time(until) > self.now)
+        return own or bead.metadata.get("template") in self.suspended
 
     def _bears(self, bead: Bead) -> bool:
         """Whether it would be the one of its template that others stand on (R22).
@@ -138,11 +149,6 @@ def below(template: str, edges: Mapping[str, Iterable[str]]) -> frozenset[str]:
 def name_of(bead: Bead) -> str:
     """The session's name."""
     return bead.metadata.get("session_name", "")
-
-
-def is_held(bead: Bead) -> bool:
-    """Whether an administrator or its own failures hold it, whatever the demand (R26)."""
-    return bool(bead.metadata.get("suspended_at") or bead.metadata.get("quarantined_until"))
 
 
 def _time(text: str) -> datetime:

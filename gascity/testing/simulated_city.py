@@ -26,6 +26,7 @@ from gascity.model.city import City
 from gascity.model.reading import Known
 from gascity.model.world import Support
 from gascity.observe.ports import Ports
+from gascity.testing.auditor import Auditor
 from gascity.testing.city import FakeCity, _is_crash
 from gascity.testing.facts import Records
 from gascity.testing.hosted import DISABLED, FULL, TIMED_ONLY, FakeSession
@@ -69,6 +70,7 @@ class SimulatedCity(FakeCity):
     def _settle(self) -> None:
         self.edits = EditedConfig(self.config)
         self.inspector = Inspector(self)
+        self.auditor = Auditor(self, self.inspector.fault)
         super()._settle()
         self.overseer.structural = self.inspector.structural
         self.script.watch = self._saw
@@ -81,6 +83,8 @@ class SimulatedCity(FakeCity):
         self.memory.full = self.disk_full
         self.script.revive()
         self.overseer.new_life()
+        self.auditor.new_life()
+        self.edits.begin()
         unclear = self.store.demand_unclear if began is not None else ""
         self.store = ScriptedStore(
             self.memory, self.script, demand_unclear=unclear, witness=self._wrote
@@ -225,6 +229,7 @@ class SimulatedCity(FakeCity):
             self.note(str(moment))
         self.overseer.saw(moment)
         self.inspector.saw(moment)
+        self.auditor.saw(moment)
         if len(self.script.log) > 1000:
             del self.script.log[:]
         if moment.when == AFTER and moment.call == "start" and self.runs(moment.of):
@@ -246,6 +251,7 @@ class SimulatedCity(FakeCity):
     def _wrote(self, batch: object, applied: object, before: object) -> None:
         self.overseer.wrote(batch, applied, before)  # type: ignore[arg-type]
         self.inspector.wrote(batch, applied, before)  # type: ignore[arg-type]
+        self.auditor.wrote(batch, applied, before)  # type: ignore[arg-type]
         for event in batch.events:  # type: ignore[attr-defined]
             self.note(f"{event.type} {event.subject}: {event.message}")
         for bead in applied.beads.values():  # type: ignore[attr-defined]

@@ -22,6 +22,7 @@ from gascity.beads.notices import Mode
 from gascity.beads.store import Batch, Update
 from gascity.beads.work import new_task
 from gascity.model.world import Exit, ScreenVerdict
+from gascity.testing.auditor import FOREIGN, UNASKED
 from gascity.testing.facts import name_of
 from gascity.testing.simulated_city import SimulatedCity
 
@@ -87,10 +88,11 @@ class Life:
 
     def come_in(self, number: int) -> None:
         """`gc attach`, with a terminal if it comes up, sometimes given up before."""
-        name = self.anybody(number)
+        name, agreed = self.anybody(number), number % 3 > 0
+        by = "ann, who agreed" if agreed else UNASKED
 
         async def ask() -> None:
-            reply = await attach(self.city.controller, name, say=hush, confirm_fresh=number % 3 > 0)
+            reply = await attach(self.city.controller, name, say=hush, confirm_fresh=agreed, by=by)
             if "argv" in reply and self.city.runs(name):
                 self.city.attach(name, 1)
                 self.moved(name)
@@ -221,6 +223,13 @@ class Life:
             self.city.tell(name, text, mode=Mode.QUEUE if number % 3 == 0 else Mode.WAKE)
             self.told.append(text)
 
+    def scribble(self, number: int) -> None:
+        """Another tool writes something of its own on a record (D2)."""
+        beads = [one.id for one in self.city.records().beads]
+        if beads:
+            noted = Update(id=beads[number % len(beads)], metadata={FOREIGN: f"note {number}"})
+            self.city._apply(Batch(updates=(noted,)))
+
     # -- agents
 
     def _screen(self, name: str, what: ScreenVerdict) -> None:
@@ -276,7 +285,7 @@ DEEDS: Final[dict[str, Deed]] = {
         Life.attach, Life.detach, Life.type, Life.come_in, Life.wake, Life.sleep, Life.pin,
         Life.unpin, Life.suspend, Life.resume, Life.kill, Life.sling, Life.give, Life.claim,
         Life.finish, Life.remind, Life.tell, Life.work_on, Life.end_turn, Life.ask, Life.answer,
-        Life.leave, Life.count,
+        Life.leave, Life.count, Life.scribble,
     )
 }
 # fmt: on

@@ -16,7 +16,8 @@ from typing import Final
 from gascity.beads.store import Conflict, StoreUnavailable
 from gascity.report.log import set_up
 from gascity.runtimes.base import RuntimeUnreachable
-from gascity.testing.calm import astray, is_restless, mistold, unmet
+from gascity.testing.calm import astray, is_restless, misjudged, mistold, unmet
+from gascity.testing.clock import NobodyWakes, Spinning
 from gascity.testing.drawn_lives import Drawn, Step
 from gascity.testing.facts import name_of
 from gascity.testing.inspector import window_of
@@ -112,7 +113,7 @@ class _Living:
         await self._pass(SOON_S)
         self._expect(unmet(self.city))
         self._expect(mistold(self.city, self.life.told))
-        self.city.inspector.judge_explanations()
+        self._expect(misjudged(self.city))
         self.life.finish_everything()
         self.life.calm_down()
         self.city.happened()
@@ -152,8 +153,7 @@ class _Living:
         await self._pass(DAY_S * (RESTLESS_DAYS if restless else days))
         if not restless and self._moved() != before:
             self.city.inspector.fault("L5", "the city", f"moved in peace: {before} {self._moved()}")
-        self.city.inspector.judge_explanations()
-        self._check()
+        self._expect(misjudged(self.city))
 
     def _moved(self) -> tuple[int, int, int]:
         hosts = self.city.host.sessions.values()
@@ -183,7 +183,10 @@ def live(drawn: Drawn, *, skips: bool = True, traced: bool = False) -> Outcome:
             if agent.pool is not None and agent.pool.check:
                 city.count(identity, 1)
         living = _Living(drawn, city, Misfortune(city))
-        city.live(living.rounds)
+        try:
+            city.live(living.rounds)
+        except (Spinning, NobodyWakes) as problem:
+            city.inspector.fault("L7", "the controller", str(problem))
         return Outcome(
             seed=drawn.seed,
             broken=(*city.inspector.broken, *city.overseer.violations),

@@ -47,11 +47,23 @@ class Said:
 class EditedConfig:
     """The config as somebody edits it: the `ConfigWatch` of a city without files.
 
-    `written` None is a file that cannot be read.
+    `written` None is a file that cannot be read. `readings` are the agents that the last complete
+    readings named.
     """
 
     written: City | None
     problem: str = ""
+    readings: list[frozenset[str]] = field(default_factory=list)
+
+    def begin(self) -> None:
+        """A controller starts with what is written."""
+        self.readings.clear()
+        self._note()
+
+    def _note(self) -> None:
+        if self.written is not None and not self.written.incomplete:
+            self.readings.append(frozenset(self.written.agents))
+            del self.readings[:-5]
 
     def has_changed(self) -> bool:
         """An edit is announced by a reload."""
@@ -67,6 +79,7 @@ class EditedConfig:
             event = Event(type=EventType.CONFIG_REJECTED, ts=now, message=self.problem)
             return Reloaded(city=None, event=event, problem=self.problem)
         self.problem = ""
+        self._note()
         if self.written == current:
             return None
         event = Event(type=EventType.CONFIG_RELOADED, ts=now, message="reloaded")

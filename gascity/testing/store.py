@@ -11,7 +11,15 @@ from datetime import datetime
 
 from gascity.beads.bead import SESSION, TASK, WAIT, Bead
 from gascity.beads.memory import MemoryStore
-from gascity.beads.store import Applied, Batch, EventQuery, Query, StoreUnavailable, Update
+from gascity.beads.store import (
+    Applied,
+    Batch,
+    EventQuery,
+    Query,
+    StoreBroken,
+    StoreUnavailable,
+    Update,
+)
 from gascity.model.events import Event
 from gascity.testing.script import AFTER, BEFORE, Script
 
@@ -24,7 +32,8 @@ class ScriptedStore:
 
     `demand_unclear` non-empty: work and waits cannot be read. `refuse` names saves that fail, as
     `name_of` names them: {name: error}, each once. `witness` sees every write: the batch, what it
-    became, and the records as they were before.
+    became, and the records as they were before. After a `StoreBroken` every call fails with it, as
+    on the real one: `broken` is what it said.
     """
 
     memory: MemoryStore
@@ -32,12 +41,18 @@ class ScriptedStore:
     demand_unclear: str = ""
     refuse: dict[str, Exception] = field(default_factory=dict)
     witness: Witness | None = None
+    broken: str = ""
+
+    def _check(self) -> None:
+        if self.broken:
+            raise StoreBroken(self.broken)
 
     async def get(self, bead_id: str) -> Bead | None:
         """One record."""
         bead = await self.memory.get(bead_id)
         subject = _subject(bead)
         await self.script.reach(BEFORE, "get", subject)
+        self._check()
         bead = await self.memory.get(bead_id)
         await self.script.reach(AFTER, "get", subject)
         return bead
@@ -46,6 +61,7 @@ class ScriptedStore:
         """Matching records; the cut is named `query session`, `query task` or `query wait`."""
         name = f"query {query.type}".rstrip()
         await self.script.reach(BEFORE, name)
+        self._check()
         if self.demand_unclear and query.type in (TASK, WAIT):
             await self.script.reach(AFTER, name, note=self.demand_unclear, failed=True)
             raise StoreUnavailable(self.demand_unclear)
@@ -67,10 +83,12 @@ class ScriptedStore:
             refusal = next(
                 (self.refuse.pop(name) for name, _ in names if name in self.refuse), None
             )
+            self._check()
             if refusal is not None:
                 raise refusal
             applied = await self.memory.apply(batch, now=now)
         except Exception as problem:
+            self._note(problem)
             for name, subject in names:
                 await self.script.reach(AFTER, name, subject, note=str(problem), failed=True)
             raise
@@ -104,7 +122,12 @@ class ScriptedStore:
     async def set_note(self, key: str, value: str) -> None:
         """Keep one fact about the city; the cut is `save note`."""
         await self.script.reach(BEFORE, "save note", key)
-        await self.memory.set_note(key, value)
+        self._check()
+        try:
+            await self.memory.set_note(key, value)
+        except StoreBroken as problem:
+            self._note(problem)
+            raise
         await self.script.reach(AFTER, "save note", key)
 
     async def prune_events(self, *, before: datetime, max_bytes: int) -> int:
@@ -113,6 +136,10 @@ class ScriptedStore:
 
     async def close(self) -> None:
         """The records stay; the next handle is opened over them."""
+
+    def _note(self, problem: Exception) -> None:
+        if isinstance(problem, StoreBroken):
+            self.broken = str(problem)
 
     async def _names(self, batch: Batch) -> list[tuple[str, str]]:
         """[(name of the cut, session name)] of everything in the batch."""

@@ -95,6 +95,25 @@ def test_a_start_that_failed_keeps_any_other_reason(word: str) -> None:
         assert city.session("mayor").sleep_reason is reason
 
 
+def test_a_quarantine_that_is_over_is_not_revived_by_a_clock_that_is_set_back() -> None:
+    """Its end is on the record no longer once the session was started again (R26, R39)."""
+    with FakeCity(a_city(agent("mayor"))) as city:
+        _cold(city, "mayor")
+        city.host.of("mayor").start_fails = "no such file"
+        job = city.give("mayor")
+        city.live(1000)
+        assert city.events("session.quarantined")
+        city.host.of("mayor").start_fails = ""
+        city.live(2000)
+        assert city.runs("mayor")
+        city.clock.step(-7200)
+        city.exit("mayor")
+        city.live(60)
+        assert city.runs("mayor"), "the work is still there, and nothing holds it"
+        city.finish(job)
+        assert city.overseer.violations == []
+
+
 def test_another_run_of_a_session_is_another_generation() -> None:
     """What was noted about the run before does not pass its end off as ours (R41, R63)."""
     with FakeCity(a_city(agent("mayor", sleep_after_idle=OFF))) as city:

@@ -261,6 +261,26 @@ def test_a_host_restart_counts_nothing() -> None:
     assert plan.actions == (Start(session_id="gc-mayor", why=("config",)),)
 
 
+@pytest.mark.parametrize(
+    ("session", "seen", "reason"),
+    [
+        (awake(), HOST_GONE, "host_restart"),
+        (
+            awake(stop_note=StopNote(reason=StopReason.SUSPENDED, generation=1, at=NOON)),
+            stopped(),
+            "suspended",
+        ),
+        (confirmed(fingerprint="v1:another"), stopped(), "idle_controller_stop"),
+    ],
+    ids=["host restart", "announced stop", "confirmed stop under another policy"],
+)
+def test_an_end_that_counts_nothing_is_told(session: Session, seen: Sighting, reason: str) -> None:
+    """Nobody goes from awake to asleep without one event that says why (R41; X3)."""
+    events = decide(a_world(MAYOR, session, seen=seen)).events
+    told = [event.payload["reason"] for event in events if event.type == "session.stopped"]
+    assert told == [reason]
+
+
 def test_a_failed_start_has_a_count_of_its_own() -> None:
     """Failed starts are no crashes, end what asked for them, and quarantine (R41, F40)."""
     session = awake(state=State.CREATING, wake_request=a_note(), attach_intent=a_note())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gascity.beads.memory import MemoryStore
-from gascity.beads.store import Batch, NewBead, Query, StoreUnavailable, Update
+from gascity.beads.store import Batch, NewBead, Query, StoreBroken, StoreUnavailable, Update
 from gascity.testing.clock import NOON, FakeClock, run_virtual
 from gascity.testing.script import AFTER, Script
 from gascity.testing.store import ScriptedStore, name_of
@@ -63,6 +63,26 @@ def test_a_refused_save_leaves_no_trace_and_the_next_one_works() -> None:
     assert memory.commits == 0
     run_virtual(FakeClock(), save)
     assert memory.commits == 1
+
+
+def test_a_broken_store_stays_broken_until_it_is_opened_again() -> None:
+    """R75: as the real one, it answers nothing after a failed fsync; the records are there."""
+    memory = MemoryStore()
+    store = ScriptedStore(memory, Script())
+
+    async def save() -> None:
+        await store.apply(Batch(creates=(WORKER,)), now=NOON)
+
+    async def ask() -> int:
+        return len(await store.query(Query(type="session")))
+
+    memory.fail_next = StoreBroken("fsync")
+    for call in (save, save, ask):
+        with pytest.raises(StoreBroken, match="fsync"):
+            run_virtual(FakeClock(), call)
+    store = ScriptedStore(memory, Script())
+    run_virtual(FakeClock(), save)
+    assert run_virtual(FakeClock(), ask) == 1
 
 
 def test_demand_alone_can_be_unreadable() -> None:

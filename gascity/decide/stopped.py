@@ -19,6 +19,7 @@ from gascity.decide.fingerprint import still_holds
 from gascity.decide.idle import demand_doubt
 from gascity.decide.wake import config_wakes, held_reason, rests_unstarted
 from gascity.model.duration import OFF
+from gascity.model.events import EventType
 from gascity.model.plan import Commit, Start
 from gascity.model.session import ExitClass, Session, SleepIntent, SleepReason, State
 from gascity.model.world import World
@@ -38,7 +39,8 @@ def evaluate_stopped(case: Case) -> Settled:
         started = start_unless_held(after, ("config",))
         return replace(started, events=(*exited.events, *started.events))
     resting = _rest_cold(after)
-    return replace(resting, events=(*exited.events, *resting.events))
+    told = tuple(event for event in exited.events if event.type is not EventType.STOPPED)
+    return replace(resting, events=(*(told if resting.events else exited.events), *resting.events))
 
 
 def _config_wants(case: Case) -> bool:

@@ -89,8 +89,10 @@ class Auditor:
         by = TOLD_BY.get(state)
         if by is None or (was, state) in QUIET:
             return
-        found = sorted(kind for kind in told if kind in by)
-        if len(found) != 1 and found != ["session.crashed", AMBIGUOUS]:
+        # A crash, or a stop that nobody saw, is counted by an event of its own.
+        found = [kind for kind in told if kind in by]
+        others = [kind for kind in found if kind != "session.crashed"]
+        if not found or len(others) > 1 or found.count("session.crashed") > 1:
             self.fault("X3", name, f"{was} became {state}, told by {found}")
 
     def _judge_removal(self, name: str, template: str, told: list[str]) -> None:

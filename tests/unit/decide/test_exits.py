@@ -333,3 +333,11 @@ def test_the_crash_that_quarantines_is_not_followed_by_a_start() -> None:
     plan = decide(world)
     assert plan.actions == ()
     assert plan.decisions["gc-mayor"].held_back.startswith("quarantined until")
+
+
+def test_a_worker_that_ended_with_its_host_and_rests_is_told_once() -> None:
+    """It goes cold in the same tick: one end, one event (REC-14; X3)."""
+    city = a_city(headless("db"))
+    events = decide(a_world(city, awake("db"), seen=HOST_GONE)).events
+    told = [event.payload["reason"] for event in events if event.type == "session.stopped"]
+    assert told == ["idle"]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -27,7 +28,8 @@ from gascity.model.roster import is_suspended
 from gascity.model.session import Session, SleepIntent, SleepReason, State
 from gascity.model.world import OpenTurn, Sighting, Truth, World
 from gascity.observe.clock import Clock
-from gascity.runtimes.base import Runtime, RuntimeUnreachable, Watch
+from gascity.observe.world import watch_of
+from gascity.runtimes.base import Runtime, RuntimeUnreachable
 
 Reply: TypeAlias = dict[str, Any]
 Say: TypeAlias = Callable[[Reply], Awaitable[None]]
@@ -145,14 +147,8 @@ def seen_last(look: Look, session: Session) -> Sighting:
 
 async def seen_now(desk: Desk, session: Session, *, screen: bool = False) -> Sighting:
     """How it is at this moment; unknown when its runtime does not say so within two seconds."""
-    agent = desk.snapshot().city.agents.get(session.template)
-    watch = Watch(
-        name=session.name,
-        token=session.instance_token,
-        prompt_prefix=agent.ready_prompt_prefix if agent else "",
-        screens=agent.screens if agent else "",
-        process_names=agent.process_names if agent else (),
-        screen=screen,
+    watch = replace(
+        watch_of(session, desk.snapshot().city, screen=screen), token=session.instance_token
     )
     try:
         with anyio.fail_after(LOOK_S):

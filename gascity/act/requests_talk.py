@@ -17,6 +17,7 @@ from gascity.act.operate import (
     seen_now,
 )
 from gascity.act.ports import Refused
+from gascity.model.reading import Known
 from gascity.model.session import Session
 from gascity.model.world import Sighting, Truth
 from gascity.runtimes.base import Ability, Runtime, RuntimeUnreachable
@@ -42,6 +43,22 @@ async def peek(desk: Desk, said: str, *, lines: int = PEEK_LINES) -> Reply:
     except RuntimeUnreachable as problem:
         raise no_answer(session, str(problem)) from None
     return {"text": plain(text), "session": session.name}
+
+
+async def screen(desk: Desk, said: str) -> Reply:
+    """What a running session shows now, judged afresh, by which rule (R15, R44)."""
+    session = find(desk.snapshot(), said)
+    sight = await running(desk, session, screen=True)
+    if sight.screen is None:
+        raise Refused(f"nobody judges the screen of {session.name}", "its runtime shows none")
+    asked = sight.pending.value if isinstance(sight.pending, Known) else None
+    return {
+        "session": session.name,
+        "verdict": str(sight.screen),
+        "rule": sight.screen_rule,
+        "kind": asked.kind if asked else "",
+        "question": asked.question if asked else "",
+    }
 
 
 def plain(text: str) -> str:

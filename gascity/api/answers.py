@@ -205,6 +205,10 @@ async def _peek(desk: Desk, fields: Fields, say: Say) -> Reply:
     return await requests_talk.peek(desk, fields["session"], **picked(fields, "lines"))
 
 
+async def _screen(desk: Desk, fields: Fields, say: Say) -> Reply:
+    return await requests_talk.screen(desk, fields["session"])
+
+
 async def _turn(desk: Desk, fields: Fields, say: Say) -> Reply:
     told = requests_turn.Announced(**picked(fields, "token", "what", "owner"))
     return await requests_turn.turn(desk, fields["session"], told, say=say)
@@ -265,6 +269,7 @@ ANSWERS: Final[Mapping[str, Answer]] = {
     "suspend": _suspend,
     "resume": _resume,
     "peek": _peek,
+    "screen": _screen,
     "turn": _turn,
     "kill": _kill,
     "sling": _sling,

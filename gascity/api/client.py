@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SUN_PATH_MAX: Final = 103  # bytes of a socket path that every system takes (Linux 107, macOS 103)
 ANSWER_S: Final = 5.0  # how long a controller in good health may take to say something
-SLOW_S: Final = {"kill": 90.0, "nudge": 30.0, "peek": 30.0, "sleep": 30.0}
+SLOW_S: Final = {"kill": 90.0, "nudge": 30.0, "peek": 30.0, "screen": 30.0, "sleep": 30.0}
 QUIET: Final = frozenset({"events", "watch"})  # streams that may be silent for as long as they like
 STARTING_S: Final = 2.0  # how long a holder of the lock may be without a socket
 DEED_STARTING_S: Final = 20.0  # the same for what is to be done: an agent that closes its work

@@ -145,6 +145,7 @@ REQUESTS: Final[Mapping[str, Mapping[str, tuple[Check, bool]]]] = {
     "suspend": {"session": (_name, False), "all": (_flag, False), "by": (_text, False)},
     "resume": {"session": (_name, False), "all": (_flag, False), "by": (_text, False)},
     "peek": {"session": (_name, True), "lines": (_count, False)},
+    "screen": {"session": (_name, True)},
     "turn": {
         "session": (_name, True),
         "token": (_text, False),

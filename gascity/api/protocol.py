@@ -53,6 +53,7 @@ OPS: Final = {
     "pins": ("", "pins[]"),
     "suspend": ("session | all, by", "sessions[]"),
     "resume": ("session | all, by", "sessions[]"),
+    "screen": ("session", "session, verdict, rule, kind, question: what it shows now"),
     "peek": ("session, lines", "text"),
     "turn": ("session, token, what, owner", "{open: true}; it is open until the client hangs up"),
     "nudge": ("session, text, mode: send | wake | queue, by", "outcome, id, text"),

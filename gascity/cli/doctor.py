@@ -10,7 +10,7 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
-from gascity.cli import checks_city, checks_running
+from gascity.cli import checks_city, checks_running, doctor_screens
 from gascity.cli.failure import DONE, FAILED, Failure
 from gascity.cli.findings import ERROR, attempt
 from gascity.cli.output import print_json, wants_colour
@@ -36,16 +36,19 @@ CHECKS: Final = (
 def configure(command: str, parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `gc doctor`."""
     parser.add_argument("--json", action="store_true", help="the findings as objects")
-    topics = parser.add_subparsers(dest="topic", metavar="TOPIC")
+    topics = parser.add_subparsers(dest="topic", metavar="TOPIC", title="look at one thing alone")
     runtime = topics.add_parser("runtime", help="try a session script with a throw-away session")
     runtime.add_argument("script", metavar="exec:SCRIPT", help="as session = takes it, or a path")
     runtime.add_argument("--json", action="store_true", help="one object")
+    doctor_screens.configure(topics.add_parser("screens", help="what captured screens show"))
 
 
 def run(args: argparse.Namespace) -> int:
     """Look at everything, change nothing; exit 1 when something is wrong."""
     if args.topic == "runtime":
         return _runtime(args)
+    if args.topic == "screens":
+        return doctor_screens.run(args)
     city = Path(find_city(args))
     findings = [finding for name, check in CHECKS for finding in attempt(name, check, city)]
     is_wrong = any(finding.severity == ERROR for finding in findings)

@@ -50,6 +50,10 @@ def _command(parser: argparse.ArgumentParser) -> Iterator[str]:
         yield f"    {synopsis(parser)}"
         yield from _arguments(parser)
         return
+    if not all(actions.required for actions in below):
+        yield f"    {synopsis(parser)}"
+        yield from _arguments(parser)
+        yield ""
     for actions in below:
         if not actions.required:  # it does something by itself, too
             yield f"    {synopsis(parser)}"

@@ -26,6 +26,7 @@ from gascity.config.problems import Problems, Severity, Where, at
 from gascity.config.providers import Providers, said_by
 from gascity.config.rows import Row, Values
 from gascity.config.schema import RigPatchTable
+from gascity.config.screens import screen_rules
 from gascity.config.site import Site
 from gascity.config.tables import Draft, RigRow
 from gascity.model.city import (
@@ -88,6 +89,7 @@ class Composition:
             named_sessions=tuple(one for one, _ in named.values()),
             rigs=MappingProxyType(rigs),
             session_sleep=self._sleep("", self.draft.session_sleep),
+            screens=MappingProxyType(screen_rules(self.draft.screens, self.problems)),
             daemon=self._settings("daemon", self.draft.daemon, DaemonSettings()),
             session=self._session(),
             events=self._settings("events", self.draft.events, EventSettings()),

@@ -78,6 +78,7 @@ QUIET: Final[dict[str, frozenset[str]]] = {
         "model default_sling_formula allow_overlay allow_env_override append_fragments upstream"
     ),
     "provider": _PROVIDER_QUIET,
+    "screens": frozenset(),
     "daemon": _keys(
         """
         drift_drain_timeout wisp_gc_interval wisp_ttl observe_paths formula_v2 graph_workflows

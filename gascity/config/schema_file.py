@@ -5,7 +5,7 @@ Source: DESIGN §1 (R5)
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -14,6 +14,7 @@ from gascity.config.schema import (
     AgentTable,
     ImportTable,
     Kept,
+    Name,
     NamedSessionTable,
     PackRefTable,
     PatchesTable,
@@ -66,6 +67,28 @@ class BeadsTable(Table):
     provider: str | None = None
 
 
+class ScreenRuleTable(Table):
+    """`[[screens.NAME.rules]]`."""
+
+    name: Name
+    verdict: Literal[
+        "idle", "busy", "pending", "background", "draft", "ratelimit", "shell", "pager", "unknown"
+    ]
+    region: str = Field(min_length=1)
+    pattern: str = Field(min_length=1)
+    unless: str = ""
+    kind: str = ""
+
+
+class ScreensTable(Table):
+    """`[screens.NAME]`: rules about the screens of one kind of program."""
+
+    base: str = ""
+    placeholders: Words = Field([])
+    ticking: Words = Field([])
+    rules: list[ScreenRuleTable] = Field([])
+
+
 class CityFile(Table):
     """`city.toml` and every fragment it includes."""
 
@@ -79,6 +102,7 @@ class CityFile(Table):
     patches: PatchesTable | None = None
     agent_defaults: AgentDefaultsTable | None = None
     providers: dict[str, ProviderTable] = Field({})
+    screens: dict[str, ScreensTable] = Field({})
     session_sleep: SleepTable | None = None
     daemon: DaemonTable | None = None
     session: SessionTable | None = None

@@ -33,6 +33,7 @@ from gascity.config.schema_file import (
     CityFile,
     DaemonTable,
     EventsTable,
+    ScreensTable,
     SessionTable,
 )
 
@@ -84,6 +85,7 @@ class Draft:
     events: Values = field(default_factory=dict)
     beads: Values = field(default_factory=dict)
     providers: dict[str, Row[ProviderTable]] = field(default_factory=dict)
+    screens: dict[str, Row[ScreensTable]] = field(default_factory=dict)
     agents: list[Row[AgentTable]] = field(default_factory=list)
     named: list[Row[NamedSessionTable]] = field(default_factory=list)
     rigs: list[RigRow] = field(default_factory=list)
@@ -110,6 +112,9 @@ def draft(documents: list[Document], problems: Problems) -> Draft:
         where = document.where("")
         read.warn_of_unknown(document.data, where, "", frozenset(CityFile.model_fields))
         result.providers |= read.providers(document, result.providers)
+        result.screens |= read.named_tables(
+            document.data, where, "screens", ScreensTable, "screens"
+        )
         result.agents += read.array(document.data, where, "agent", AgentTable)
         result.named += read.array(document.data, where, "named_session", NamedSessionTable)
         result.rigs += read.rigs(document)

@@ -8,12 +8,14 @@ Source: DESIGN §2 (CFG-14)
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from typing import Any, Final
 
 import tomli_w
 
 from gascity.config.providers import RESUME_KEYS
 from gascity.model.city import Agent, City, NamedSession, Resume, Rig, Source
+from gascity.model.screens import ScreenRules
 
 HIDDEN: Final = "(hidden)"
 _SECRET: Final = re.compile(
@@ -33,6 +35,8 @@ def effective_toml(city: City, *, hide_secrets: bool = False) -> str:
         document["workspace"]["suspended"] = True
     if city.session_sleep:
         document["session_sleep"] = _sleep(city.session_sleep)
+    if city.screens:
+        document["screens"] = {name: _screens(one) for name, one in city.screens.items()}
     document["daemon"] = _settings(city.daemon)
     document["session"] = _settings(city.session)
     document["events"] = _settings(city.events)
@@ -54,6 +58,16 @@ def effective_toml(city: City, *, hide_secrets: bool = False) -> str:
         document["patches"] = {"agent": patches}
     text = tomli_w.dumps({key: value for key, value in document.items() if value})
     return f"# incomplete: packs are missing\n{text}" if city.incomplete else text
+
+
+def _screens(own: ScreenRules) -> dict[str, Any]:
+    """Rules about screens, each rule with what it sets."""
+    rules = [
+        {key: str(value) for key, value in asdict(rule).items() if value} for rule in own.rules
+    ]
+    lists = {"placeholders": list(own.placeholders), "ticking": list(own.ticking)}
+    table = {"base": own.base, **lists, "rules": rules}
+    return {key: value for key, value in table.items() if value}
 
 
 def _sleep(windows: Any) -> dict[str, str]:

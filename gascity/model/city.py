@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from gascity.model.duration import Duration, KeepWarm, seconds
+from gascity.model.screens import ScreenRules
 
 
 class SessionClass(StrEnum):
@@ -206,6 +207,7 @@ class City:
     named_sessions: tuple[NamedSession, ...] = ()
     rigs: Mapping[str, Rig] = field(default_factory=dict)
     session_sleep: Mapping[SessionClass, KeepWarm] = field(default_factory=dict)
+    screens: Mapping[str, ScreenRules] = field(default_factory=dict)
     daemon: DaemonSettings = DaemonSettings()
     session: SessionSettings = SessionSettings()
     events: EventSettings = EventSettings()
@@ -218,6 +220,10 @@ class City:
 
     def __post_init__(self) -> None:
         assert self.name, "a city has a name"
+
+    def screens_of(self, agent: Agent) -> ScreenRules | None:
+        """What the file says about this agent's screens, beside the rules that ship."""
+        return self.screens.get(agent.screens or "generic")
 
     def origin(self, owner: str, key: str) -> Origin | None:
         """Where `key` of `owner` (an agent identity, a rig name, or "" for the city) was set."""

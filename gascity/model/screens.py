@@ -9,12 +9,33 @@ Source: DESIGN §8 (R15)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from gascity.model.world import ScreenVerdict
+
+class ScreenVerdict(StrEnum):
+    """What a session shows, judged from its screen and processes (R15)."""
+
+    IDLE = "idle"
+    BUSY = "busy"
+    PENDING = "pending"
+    BACKGROUND = "background"
+    DRAFT = "draft"
+    RATELIMIT = "ratelimit"
+    SHELL = "shell"
+    PAGER = "pager"
+    UNKNOWN = "unknown"
+
+
+BASES: Final = ("claude", "codex", "copilot", "gemini", "generic", "opencode", "shell")
+"""The programs whose rules ship."""
+SHARED: Final = ("asks", "braille", "crashed", "keys", "pager", "secret")
+"""Patterns that every rule may use, as `{{name}}`."""
+PLACE: Final = re.compile(r"\{\{(\w+)\}\}")
 
 REGIONS: Final[Mapping[str, str]] = MappingProxyType(
     {

@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from gascity.model.city import City
 from gascity.model.reading import Known, Reading, Unclear, Unsupported
+from gascity.model.screens import ScreenVerdict as ScreenVerdict
 from gascity.model.session import Session, StopReason
 
 
@@ -23,20 +24,6 @@ class Truth(StrEnum):
 
     RUNNING = "running"
     STOPPED = "stopped"
-    UNKNOWN = "unknown"
-
-
-class ScreenVerdict(StrEnum):
-    """What a session shows, judged from its screen and processes (R15)."""
-
-    IDLE = "idle"
-    BUSY = "busy"
-    PENDING = "pending"
-    BACKGROUND = "background"
-    DRAFT = "draft"
-    RATELIMIT = "ratelimit"
-    SHELL = "shell"
-    PAGER = "pager"
     UNKNOWN = "unknown"
 
 

@@ -177,6 +177,7 @@ def watch_of(session: Session, city: City, *, screen: bool) -> Watch:
         name=session.name,
         prompt_prefix=agent.ready_prompt_prefix,
         screens=agent.screens,
+        own_rules=city.screens_of(agent),
         process_names=agent.process_names,
         screen=screen,
     )

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol, runtime_checkable
 
+from gascity.model.screens import ScreenRules
 from gascity.model.world import ProbeResult, Sighting, Support
 
 UNSETTLED: Final = "output"
@@ -81,6 +82,7 @@ class Watch:
     token: str = ""
     prompt_prefix: str = ""
     screens: str = ""
+    own_rules: ScreenRules | None = None  # what the operator says about its screens
     process_names: tuple[str, ...] = ()
     screen: bool = False
 

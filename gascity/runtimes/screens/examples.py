@@ -10,6 +10,7 @@ Source: DESIGN §8 (R15)
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +58,11 @@ def corpus() -> Iterator[Example]:
     """Every screen that ships, by name."""
     for path in sorted(CORPUS.glob("*.txt")):
         yield read_example(path.stem, path.read_text(encoding="utf-8"))
+
+
+def is_example(text: str) -> bool:
+    """Whether a text is a file of this kind, and not a bare capture."""
+    return re.match(r"(\w+: .*\n)*verdict: \w+\n(\w+: .*\n)*----\n", text) is not None
 
 
 def read_example(name: str, text: str) -> Example:

@@ -12,11 +12,11 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
-from gascity.model.screens import REGIONS, ScreenRule, ScreenRules
+from gascity.model.screens import PLACE, REGIONS, ScreenRule, ScreenRules
 from gascity.model.world import ScreenVerdict
 from gascity.runtimes.screens import generic, layouts, shell
 from gascity.runtimes.screens.inputs import Layout
@@ -25,7 +25,6 @@ from gascity.runtimes.screens.rules import Detector, in_order
 DATA: Final = Path(__file__).with_name("data")
 COMMON: Final = "common"
 GENERIC: Final = "generic"
-_NAME: Final = re.compile(r"\{\{(\w+)\}\}")
 _CUTS: Final = {
     "prompt": (generic.regions, generic.steady),
     "cursor": (shell.regions, generic.steady),
@@ -49,7 +48,7 @@ def detector_of(name: str) -> Detector:
     return _detector(name, _layout(raw["layout"]), rules)
 
 
-@cache
+@lru_cache(maxsize=64)
 def extended(own: ScreenRules) -> Detector:
     """The detector of an operator's `[screens.NAME]`: its rules first, never idle before the rest.
 
@@ -107,7 +106,7 @@ def _expanded(rule: ScreenRule) -> ScreenRule:
 
 def _full(pattern: str) -> str:
     """The pattern with the shared ones in place; what is no name of one stays as it is."""
-    return _NAME.sub(lambda found: _shared().get(found[1], found[0]), pattern)
+    return PLACE.sub(lambda found: _shared().get(found[1], found[0]), pattern)
 
 
 @cache

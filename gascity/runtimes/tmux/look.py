@@ -106,9 +106,14 @@ class Memory:
             return None
         screen, _ = screens[hosted.agent.id]
         shown = [screens[pane.id] for pane in hosted.live if pane.id in screens]
-        text = "\f".join(steady_text(one, watch.screens) for one, _ in shown)
+        text = "\f".join(steady_text(one, watch.screens, watch.own_rules) for one, _ in shown)
         seen = max(activity for _, activity in shown)
-        judgement = judge(screen, detector=watch.screens, prefix=watch.prompt_prefix)
+        judgement = judge(
+            screen,
+            detector=watch.screens,
+            prefix=watch.prompt_prefix,
+            own=watch.own_rules,
+        )
         if judgement.rule == MARKER_RULE and processes.awaits_line(hosted.agent.pid):
             # A program that reads whole lines leaves the marker of its last turn where it was.
             judgement = judge_lines(screen, prefix=watch.prompt_prefix)

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from gascity.decide.capability import NO_ROUTE
 from gascity.decide.idle import is_starting, keep_warm_window, sleep_is_asked
 from gascity.decide.tick import decide
 from gascity.model.city import SessionClass, Source
 from gascity.model.duration import OFF, seconds
-from gascity.model.plan import Drain, Policy
+from gascity.model.plan import Blocker, Drain, Policy
 from gascity.model.reading import Known, Unclear
 from gascity.model.session import Session, SleepRequest, StopReason
 from gascity.model.world import Demand, Pending, ProbeResult, ScreenVerdict, Sighting, Walk
@@ -95,9 +96,10 @@ def test_gc_sleep_closes_the_window_until_something_happens() -> None:
     """`gc sleep` counts from its moment on; later activity takes it back (R64)."""
     asked = awake(sleep_request=SleepRequest(by="ann", at=ago(5)))
     closed = window(asked, running(idle_s=10))
-    assert (closed.deadline, closed.is_open) == (ago(5), False)
+    assert (closed.reference_at, closed.deadline, closed.is_open) == (ago(10), ago(5), False)
     assert window(asked, running(idle_s=2)).is_open
     assert sleep_is_asked(asked, None)
+    assert sleep_is_asked(asked, ago(5))
     assert not sleep_is_asked(awake(), NOON)
 
 
@@ -165,6 +167,79 @@ def test_each_blocker_alone_keeps_it_awake_and_is_named(row: Any) -> None:
     assert decision.blocker_names == (word,)
     assert not isinstance(action, Drain)
     assert word in decision.verdict or decision.state == "starting"
+
+
+DOUBTS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    # fields of the sighting, of the world, the detail
+    ({"attached": Unclear("no client list")}, {}, "no client list"),
+    ({"pending": Unclear("no screen")}, {}, "no screen"),
+    ({"activity": Unclear("no clock")}, {}, "no clock"),
+    ({}, {"demand": Demand(unclear="foreign store")}, "foreign store"),
+    ({}, {"work": {"mayor": Unclear("locked")}}, "locked"),
+]
+
+
+@pytest.mark.parametrize(("sighting", "around", "detail"), DOUBTS)
+def test_a_doubt_says_what_could_not_be_read(sighting: Any, around: Any, detail: str) -> None:
+    """Whoever asks why it is awake reads what the runtime or the store answered (BLK-07, R9)."""
+    world = a_world(a_city(agent()), awake(), seen=running(**sighting), **around)
+    assert [one.detail for one in decided(world)[0].blockers] == [detail]
+
+
+def test_a_lost_route_holds_and_says_so() -> None:
+    """Nobody knows which runtime it is on: that alone keeps it where it is (CAP-03, R9)."""
+    world = a_world(a_city(agent()), awake(), support={"mayor": Unclear(NO_ROUTE)})
+    decision, action = decided(world)
+    assert (decision.blockers, action) == (
+        (Blocker(name="runtime_unknown", detail="its route could not be looked up"),),
+        None,
+    )
+
+
+def test_an_unclear_attachment_without_an_attachment_signal_blocks_only_people() -> None:
+    """A headless session on a runtime that reports none sleeps; a person's does not (IDLE-12)."""
+    seen = running(attached=Unclear("?"))
+    quiet = a_world(a_city(headless()), awake("worker"), seen=seen, support=TIMED)
+    assert decided(quiet, "worker")[0].blocker_names == ()
+    reported = replace(TIMED, attachment_signal=True)
+    heard = a_world(a_city(headless()), awake("worker"), seen=seen, support=reported)
+    assert decided(heard, "worker")[0].blocker_names == ("attachment_unknown",)
+    person = a_world(a_city(agent()), awake(), seen=seen, support=TIMED)
+    assert decided(person)[0].blocker_names == ("attachment_unknown",)
+
+
+def test_all_that_stands_behind_a_hard_wake_is_named() -> None:
+    """Two beads are two ids in the detail, in order (BLK-07)."""
+    world = a_world(a_city(agent()), awake(), work={"mayor": ("w1", "w2")})
+    assert [one.detail for one in decided(world)[0].blockers] == ["w1, w2"]
+
+
+def test_a_screen_without_words_gives_its_verdict_as_detail() -> None:
+    """Something is always said about the screen that blocks (R15)."""
+    seen = running(screen=ScreenVerdict.PAGER)
+    blockers = decided(a_world(a_city(agent()), awake(), seen=seen))[0].blockers
+    assert blockers == (Blocker(name="idle_boundary", detail="pager"),)
+
+
+def test_an_answer_as_old_as_the_activity_still_speaks() -> None:
+    """Only an older one is void (R33)."""
+    probe = a_probe(ProbeResult.BUSY, at=100)
+    world = a_world(a_city(agent()), awake(), seen=running(idle_s=100), probes={"mayor": probe})
+    assert decided(world)[0].blocker_names == ("idle_boundary",)
+
+
+def test_only_a_stop_for_a_reason_blocks() -> None:
+    """A walk that stops nobody, a start for instance, is no drain under way (BLK-06)."""
+    for walk in (Walk(kind="start"), Walk(kind="start", reason=StopReason.EXCESS)):
+        world = a_world(a_city(agent()), awake(), walks={"mayor": walk})
+        assert decided(world)[0].blocker_names == ()
+
+
+def test_what_does_not_run_is_not_kept_warm() -> None:
+    """No window and no screen of a session that is down is a blocker (META-12)."""
+    seen = stopped(screen=ScreenVerdict.BUSY)
+    decision, _ = decided(a_world(a_city(agent()), cold(slept_at=ago(1)), seen=seen))
+    assert decision.blockers == ()
 
 
 def test_without_a_blocker_it_drains() -> None:

@@ -70,6 +70,13 @@ UNDONE: Final = (
         f"{TICK}::test_a_background_child_keeps_it_awake_and_restarts_the_clock",
     ),
     Undone(
+        "F06",
+        "decide/idle.py",
+        "    found += turn_blockers(session, world.memory)\n",
+        "",
+        "tests/unit/decide/test_turns.py::test_an_open_turn_blocks_sleep",
+    ),
+    Undone(
         "F07",
         "decide/idle.py",
         '    ScreenVerdict.UNKNOWN: "idle_boundary",\n',

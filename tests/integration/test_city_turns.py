@@ -18,7 +18,7 @@ from tests.polling import wait_until
 pytestmark = [*needs_tmux, pytest.mark.slow]
 
 CALLER = Path(__file__).with_name("tool_caller.py")
-NAMES = ("napper", "dropped", "restarted", "busy", "waiter", "missed")
+NAMES = ("napper", "patient", "dropped", "restarted", "busy", "waiter", "missed")
 FOR_DAYS = 'call sleep {"seconds": 86400}'
 
 
@@ -78,6 +78,14 @@ def test_an_agent_in_a_sleep_call_is_not_put_to_sleep_and_afterwards_is(city: Re
     assert told(city, "napper") == ["answer: Slept for 8 second(s)."]
     changed = city.events("session.updated", session="napper")
     assert ["turn_open"] in [one["payload"]["blockers"] for one in changed]
+
+
+def test_a_call_that_its_client_gave_up_holds_nothing(city: RealCity) -> None:
+    """F55, R48: a client has a limit of its own, and the turn ends with it."""
+    in_a_call(city, "patient", FOR_DAYS)
+    city.type("patient", "cancel")
+    city.wait_cold("patient")
+    assert not [line for line in told(city, "patient") if "Slept" in line]
 
 
 def test_the_death_of_the_tool_server_ends_the_turn(city: RealCity) -> None:

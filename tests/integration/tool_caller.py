@@ -46,6 +46,8 @@ class Caller(StandIn):
             self.calls += 1
             params = {"name": tool, "arguments": json.loads(arguments)}
             self.say(method="tools/call", id=self.calls, params=params)
+        elif name == "cancel":
+            self.say(method="notifications/cancelled", params={"requestId": self.calls})
         elif name == "drop":
             self.server.kill()
         else:

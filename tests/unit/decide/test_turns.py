@@ -45,7 +45,7 @@ def noted(**over: Any) -> Session:
 
 @pytest.mark.parametrize("kind", ["full", "timed_only"])
 def test_an_open_turn_blocks_sleep(kind: str) -> None:
-    """The window is over and the screen is idle: `turn_open`, with what goes on (R48, BLK-01)."""
+    """The window is over, the screen is idle: `turn_open`, with what goes on (R48, F06)."""
     make, support = (agent, FULL) if kind == "full" else (headless, TIMED)
     city = a_city(make("mayor", sleep_after_idle=seconds(0)), session_sleep={})
     decision, action = decided(a_world(city, awake(), turns=IN_TURN, support=support))

@@ -10,4 +10,4 @@ empty of imports, because every `gc` command pays for what it loads.
 
 __all__ = ["__version__"]
 
-__version__ = "0.1.0"
+__version__ = "0.1.1"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import plistlib
 import re
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -41,6 +44,43 @@ def test_the_locks_cover_what_is_asked_for_and_agree() -> None:
     assert wanted(project["project"]["dependencies"]) <= runtime.keys()
     assert wanted(project["dependency-groups"]["dev"]) <= everything.keys()
     assert runtime.items() <= everything.items()
+
+
+def test_few_packages_are_asked_for() -> None:
+    """At most ten by name, each with its reason to be there."""
+    project = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert len(project["dependencies"]) <= 10
+
+
+def test_the_version_is_said_once_and_kept_in_step() -> None:
+    """`gc --version` says what is packaged; the sleep tool came with a patch level (TOOL-45)."""
+    from gascity import __version__
+
+    project = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == __version__
+    assert tuple(int(part) for part in project["version"].split(".")) >= (0, 1, 1)
+
+
+@pytest.mark.slow
+def test_the_package_builds_and_holds_every_module(tmp_path: Path) -> None:
+    """A wheel comes out of the sources as they are, with all of `gascity` in it (TOOL-44)."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    [wheel] = tmp_path.glob("*.whl")
+    held = set(zipfile.ZipFile(wheel).namelist())
+    modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "gascity").rglob("*.py")}
+    assert modules <= held
+
+
+def test_checks_fail_on_warnings_and_on_stray_blanks() -> None:
+    """Lint, types and tests stop at a warning, and blanks at line ends are one (TOOL-44)."""
+    tools = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    assert "W" in tools["ruff"]["lint"]["select"]
+    assert tools["mypy"]["strict"] is True
+    assert tools["pytest"]["ini_options"]["filterwarnings"] == ["error"]
+    ours = [*PAGES, ROOT / "Makefile", ROOT / "pyproject.toml", *(ROOT / "config").rglob("*.toml")]
+    stray = [path.name for path in ours if re.search(r"[ \t]+$", path.read_text(), re.MULTILINE)]
+    assert stray == []
 
 
 @pytest.mark.parametrize(

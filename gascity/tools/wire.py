@@ -19,12 +19,13 @@ import anyio.to_thread
 LONGEST: Final = 4_000  # digits; Python's own limit and the parser's are 4300
 TOO_LARGE: Final = 10**100
 
-_LONG: Final = re.compile(rf"\d{{{LONGEST}}}")
+_DIGITS: Final = re.compile("[0-9]+")
 
 
 def readable(text: str) -> str:
     """The JSON text with over-long integers cut; any other text as it is."""
-    if len(text) < LONGEST or not _LONG.search(text):
+    # Each run of digits is looked at once: a pattern that counts them would start again at each.
+    if len(text) < LONGEST or not any(len(run[0]) >= LONGEST for run in _DIGITS.finditer(text)):
         return text
     try:
         return json.dumps(json.loads(text, parse_int=_shortened)) + "\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 
 import pytest
 
@@ -34,6 +35,14 @@ def test_a_number_too_long_becomes_one_too_large() -> None:
 def test_other_text_stays_as_it_is(text: str) -> None:
     """Nothing is rewritten that can be read, nor what nobody can read (TOOL-18)."""
     assert readable(text) == text
+
+
+def test_many_numbers_that_are_nearly_too_long_cost_little() -> None:
+    """A megabyte of them is looked at in one pass, not once for each digit."""
+    text = f"[{','.join(['9' * 3999] * 260)}]"
+    began = time.process_time()
+    assert readable(text) == text
+    assert time.process_time() - began < 1
 
 
 def test_digits_in_a_text_are_text() -> None:

@@ -55,14 +55,14 @@ def test_what_is_not_promised_is_said() -> None:
 
 def test_every_blocker_is_in_the_reference() -> None:
     """A row for each word that `gc why` can end, and for those that vary (BLK-01..07)."""
-    from gascity.act.requests_why import _ENDS
+    from gascity.act.requests_why import ENDS
 
     said = (DOCS / "reference" / "blockers.md").read_text(encoding="utf-8")
     rows = "\n".join(line for line in said.splitlines() if line.startswith("| `"))
     words = set(
         re.findall(r"`([a-z_]+)`", "\n".join(row.split("|")[1] for row in rows.splitlines()))
     )
-    assert words == set(_ENDS)
+    assert words == set(ENDS)
     assert "`draining:<reason>`" in rows
 
 

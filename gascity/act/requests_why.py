@@ -207,7 +207,7 @@ def _hard_wakes(decision: Decision | None) -> list[dict[str, Any]]:
 
 
 # Blocker -> what ends it.
-_ENDS = {
+ENDS = {
     "keep_warm": "the keep-warm window closes",
     "attached": "the last client detaches",
     "pending": "somebody answers the question",
@@ -237,7 +237,7 @@ def _changes(look: Look, session: Session, decision: Decision | None, now: datet
     if decision.state.value == "awake":
         if str(decision.policy.effective) == "off":
             return ["a sleep policy in city.toml", f"gc sleep {session.name}"]
-        ends = (_ENDS.get(name, f"{name} ends") for name in decision.blocker_names)
+        ends = (ENDS.get(name, f"{name} ends") for name in decision.blocker_names)
         return [*ends] or ["any hard wake keeps it up; nothing else does"]
     if decision.state.value in ("asleep", "stopped"):
         changes = [f"a wake by {source}" for source in decision.wake_sources if source != "none"]

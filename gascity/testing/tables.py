@@ -12,10 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from gascity.act.requests_why import ENDS
 from gascity.decide import recovery
 from gascity.decide.capability import CLASS
 from gascity.decide.drain import DRAIN, Verdict
 from gascity.decide.recovery import RECOVERY
+from gascity.decide.structural import DRIFT_WAITS_FOR, IDLE_TIMEOUT_WAITS_FOR
+from gascity.model.plan import Cause
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "TABLES.md"
 
@@ -48,6 +51,12 @@ def page() -> str:
             "What a routed runtime can answer, and the class it earns",
             "(`gascity/decide/capability.py`).\n",
             *class_rows(),
+            "",
+            "## Blockers\n",
+            "Every blocker puts off idle sleep. Some put off a restart, too: for a changed config",
+            '(R32), or of `idle_timeout` (R40; "counted": three windows in a row at most). See',
+            "`gascity/decide/structural.py` and `docs/reference/blockers.md`.\n",
+            *blocker_rows(),
             "",
         )
     )
@@ -93,6 +102,25 @@ def class_rows() -> Iterator[str]:
     yield from _table(
         ("activity clock", "idle boundary", "class"),
         ((_cell(clock), _cell(boundary), kind) for (clock, boundary), kind in CLASS.items()),
+    )
+
+
+def blocker_rows() -> Iterator[str]:
+    """What each blocker word holds back, as a Markdown table."""
+    yield from _table(
+        ("blocker", "a restart for drift", "a restart of idle_timeout"),
+        (
+            (
+                f"`{name}`",
+                "waits" if name in DRIFT_WAITS_FOR else "",
+                "waits"
+                if name in IDLE_TIMEOUT_WAITS_FOR
+                else "counted"
+                if name == Cause.WORK
+                else "",
+            )
+            for name in ENDS
+        ),
     )
 
 

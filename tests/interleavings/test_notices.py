@@ -134,6 +134,19 @@ def test_a_wait_can_tell_how_long_it_really_took(city: FakeCity, down_s: int, to
     assert typed(city) == [f"look ({told}, since {since:%Y-%m-%dT%H:%M:%SZ})"]
 
 
+def test_a_wait_outlives_the_machine(city: FakeCity) -> None:
+    """R49, REC-15: down over the due time with all that ran on it; told by the next boot."""
+    since = city.clock.now()
+    city.remind("mayor", in_s=90, note="look", tells_elapsed=True)
+    city.host.go_down()
+    city.clock.advance(3 * 86_400)
+    city.restart()
+    city.live(10)
+    assert typed(city) == [f"look (waited 3d, since {since:%Y-%m-%dT%H:%M:%SZ})"]
+    city.live(3600)
+    assert (len(typed(city)), city.session("mayor").is_cold) == (1, True)
+
+
 def test_a_wait_without_a_note_wakes_and_types_nothing(city: FakeCity) -> None:
     """R66: a pure timer ends when its session was up and ready once."""
     wait = city.remind("mayor", in_s=60)

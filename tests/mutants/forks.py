@@ -151,12 +151,12 @@ class Loop:
         cov.start()
         for i, item in enumerate(items):
             cov.switch_context(str(i))
-            began = time.perf_counter()
+            began = time.process_time()
             following = items[i + 1] if i + 1 < len(items) else None
             for report in runtestprotocol(item, log=False, nextitem=following):
                 if report.failed:
                     raise RuntimeError(f"{item.nodeid} fails without a mutant\n{report.longrepr}")
-            self.took.append(time.perf_counter() - began)
+            self.took.append(time.process_time() - began)
         cov.stop()
         data = cov.get_data()
         for file in files:
@@ -166,12 +166,13 @@ class Loop:
             }
 
     def _try_body(self, mutant: Mutant, items: Sequence[pytest.Item]) -> None:
-        """With the tests that run its lines, the short ones first, to a bound of time."""
+        """With the tests that run its lines, its own and the short ones first, to a bound."""
         by_line = self.runs[str(mutant.file)]
         meets = set().union(*(by_line.get(line, set()) for line in mutant.lines))
         chosen: list[pytest.Item] = []
         spent = 0.0
-        for i in sorted(meets, key=lambda i: self.took[i]):
+        own = f"test_{mutant.file.stem}.py"
+        for i in sorted(meets, key=lambda i: (items[i].path.name != own, self.took[i])):
             spent += self.took[i]
             if chosen and spent > MOST_S:
                 break

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
+from enum import StrEnum, auto
 from typing import Final
 
 from gascity.model.duration import Duration
@@ -34,12 +34,12 @@ LONGEST_LIFE: Final = timedelta(minutes=5)
 class Stand(StrEnum):
     """How a session stands when somebody wants to attach."""
 
-    AWAKE = "awake"
-    NEW = "new"
-    STARTING = "starting"
-    DRAINING = "draining"
-    ASLEEP = "asleep"
-    HELD = "held"
+    AWAKE = auto()
+    NEW = auto()
+    STARTING = auto()
+    DRAINING = auto()
+    ASLEEP = auto()
+    HELD = auto()
 
 
 class AttachState(StrEnum):
@@ -62,11 +62,11 @@ ENDS: Final = frozenset(AttachState) - {AttachState.ACCEPTED, AttachState.WAITIN
 class Seen(StrEnum):
     """What a waiting attach can see next."""
 
-    UP = "up"  # the session was seen ready after the intent
-    GOING_ON = "going on"  # nothing decided yet
-    FAILED = "start failed"  # the controller gave up for good
-    EXPIRED = "intent expired"
-    LEFT = "client left"
+    UP = auto()  # the session was seen ready after the intent
+    GOING_ON = auto()  # nothing decided yet
+    FAILED = auto()  # the controller gave up for good
+    EXPIRED = auto()
+    LEFT = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def span_text(span: timedelta) -> str:
     """A span as people write it: `60s`, `90s`, `5m`."""
     total = span.total_seconds()
     if total >= 120 and total % 60 == 0:
-        return f"{int(total // 60)}m"
+        return f"{total / 60:g}m"
     return f"{total:g}s"
 
 

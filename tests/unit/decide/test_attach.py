@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from itertools import product
 
 import pytest
 
 from gascity.decide.attach import (
+    CONCURRENT,
     ENDS,
+    FRESH_CONSEQUENCE,
     OPENING,
     STEPS,
     AttachState,
@@ -55,6 +58,48 @@ def test_a_second_attach_is_told_of_the_first(stand: Stand) -> None:
     for fresh, confirmed in product((False, True), repeat=2):
         first = opening(stand, fresh=fresh, confirmed=confirmed, other=True)
         assert first is AttachState.CONCURRENT
+
+
+FIRST = {
+    # stand: (free, somebody else holds the intent)
+    Stand.AWAKE: (AttachState.READY, AttachState.READY),
+    Stand.HELD: (AttachState.REFUSED, AttachState.REFUSED),
+    Stand.NEW: (AttachState.ACCEPTED, AttachState.CONCURRENT),
+    Stand.STARTING: (AttachState.ACCEPTED, AttachState.CONCURRENT),
+    Stand.DRAINING: (AttachState.ACCEPTED, AttachState.CONCURRENT),
+    Stand.ASLEEP: (AttachState.ACCEPTED, AttachState.CONCURRENT),
+}
+
+
+@pytest.mark.parametrize(("stand", "fresh", "confirmed", "other"), EVERY)
+def test_each_stand_has_its_first_step(
+    stand: Stand, fresh: bool, confirmed: bool, other: bool
+) -> None:
+    """A conversation that is not lost, or was given up, needs no question (ATT-13, ATT-18)."""
+    expected = FIRST[stand][other]
+    lossy = stand in (Stand.ASLEEP, Stand.DRAINING) and fresh and not confirmed
+    if lossy and not other:
+        expected = AttachState.CONFIRM
+    assert opening(stand, fresh=fresh, confirmed=confirmed, other=other) is expected
+
+
+def test_the_words_of_an_attach_are_exact() -> None:
+    """Replies, exit messages and the manual share them (ATT-17, ATT-22)."""
+    assert [str(one) for one in AttachState] == [
+        "ready", "fresh confirmation required", "wake accepted", "waiting", "refused",
+        "already being woken", "timed out", "failed", "canceled",
+    ]  # fmt: skip
+    assert FRESH_CONSEQUENCE == "will start a new session and discard prior interactive context"
+    assert CONCURRENT == "session is already being woken by another attach"
+
+
+@pytest.mark.parametrize(
+    ("s", "text"),
+    [(1.5, "1.5s"), (60, "60s"), (119, "119s"), (120, "2m"), (121, "121s"), (5400, "90m")],
+)
+def test_a_span_is_written_as_people_write_it(s: float, text: str) -> None:
+    """Whole minutes from two on, seconds else (ATT-08)."""
+    assert span_text(timedelta(seconds=s)) == text
 
 
 def test_an_awake_session_is_handed_over_whatever_else_holds() -> None:

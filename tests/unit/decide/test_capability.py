@@ -174,6 +174,36 @@ def test_a_lost_route_does_not_invent_what_was_missing() -> None:
     assert (found.has_attachment_signal, found.has_pending_signal) == (False, False)
 
 
+SIGNALS = {F: (True, True, True, True), T: (True, False, True, True), D: (False,) * 4}
+
+
+def a_capability(kind: CapabilityClass, signals: Any, **over: Any) -> Capability:
+    names = ("activity_clock", "idle_boundary", "pending_signal", "attachment_signal")
+    has = {f"has_{name}": value for name, value in zip(names, signals, strict=True)}
+    return Capability(kind=kind, **has, **over)
+
+
+@pytest.mark.parametrize("kind", SIGNALS)
+def test_a_lost_route_leaves_the_signals_of_the_class(kind: CapabilityClass) -> None:
+    """All that is told of a session whose route is lost, and that it failed closed (FP-03)."""
+    assert resolved(Unclear("gone"), session=remembering(str(kind))) == a_capability(
+        kind,
+        SIGNALS[kind],
+        adjustment="unclear:route",
+        probe_health=ProbeHealth.FAILED_CLOSED,
+    )
+
+
+def test_a_runtime_that_offers_nothing_has_nothing() -> None:
+    """No signal, no class, and nothing wrong with the look (CAP-17)."""
+    assert resolved(Unsupported()) == a_capability(D, SIGNALS[D])
+
+
+def test_a_healthy_look_adjusts_nothing() -> None:
+    """Everything the runtime offers, as it offers it (CAP-15)."""
+    assert resolved() == a_capability(F, SIGNALS[F])
+
+
 def test_a_route_never_known_is_no_support() -> None:
     """Nothing remembered and nothing known: disabled (CAP-13, VAL-09, R6c)."""
     assert resolved(Unclear("no route")).kind is D

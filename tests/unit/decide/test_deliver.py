@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from gascity.decide.deliver import may_be_told, was_judged
 from gascity.decide.tick import decide
 from gascity.model.plan import CloseNotices, Deliver, Drain
 from gascity.model.reading import Known, Unclear
-from gascity.model.session import Session, SleepReason, StopNote, StopReason
+from gascity.model.session import Session, SleepIntent, SleepReason, StopNote, StopReason
 from gascity.model.world import Demand, Pending, ScreenVerdict, Sighting, Walk, World
 from gascity.testing.builders import (
+    FULL,
     NOON,
     TIMED,
     a_city,
@@ -89,6 +92,53 @@ def test_nothing_is_typed_while(why: str) -> None:
     """R15, R63, R75, R79: a line typed then would not be read as one, or could not be recorded."""
     plan = decide(world(**NOT_NOW[why]))
     assert not any(isinstance(action, Deliver) for action in plan.actions)
+
+
+BLANK = replace(FULL, screen=False)
+
+
+@pytest.mark.parametrize(
+    ("support", "screen", "judged"),
+    [
+        (FULL, ScreenVerdict.BUSY, True),
+        (FULL, None, False),
+        (BLANK, None, True),
+        (replace(FULL, idle_boundary=False), None, True),
+        (None, None, True),
+        ({"mayor": Unclear("gone")}, None, True),
+    ],
+    ids=["shown", "not shown", "has no screens", "judges none", "not asked", "unclear"],
+)
+def test_a_screen_is_waited_for_only_where_one_is_judged(
+    support: Any, screen: Any, judged: bool
+) -> None:
+    """R15, CAP-16: a runtime without screens has nothing to wait for."""
+    around = world(seen=running(screen=screen), support=support)
+    assert was_judged(around.sessions[ID], around) is judged
+
+
+def test_who_has_not_been_ready_is_told_nothing() -> None:
+    """R66: neither a session that is starting nor one that is recorded as down."""
+    for session in (awake("mayor", ready_at=None), cold("mayor", ready_at=NOON)):
+        around = world(session, seen=running())
+        assert not may_be_told(around.sessions[ID], around)
+    around = world()
+    assert may_be_told(around.sessions[ID], around)
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        {"foreign_state": "theirs"},
+        {"sleep_intent": SleepIntent.PENDING},
+        {"stop_note": StopNote(reason=StopReason.OPERATOR, at=NOON, generation=1)},
+    ],
+    ids=["foreign", "draining", "being stopped"],
+)
+def test_who_is_leaving_is_told_nothing(over: dict[str, Any]) -> None:
+    """R66, R79: each alone is enough; the line would be lost with the run."""
+    around = world(awake("mayor", **over))
+    assert not may_be_told(around.sessions[ID], around)
 
 
 def test_a_runtime_that_judges_no_screens_is_told_when_ready() -> None:

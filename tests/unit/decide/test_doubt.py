@@ -21,6 +21,7 @@ from gascity.testing.builders import (
     headless,
     pooled,
     running,
+    stopped,
     unseen,
 )
 
@@ -52,6 +53,22 @@ def test_who_might_be_needed_is_not_put_to_sleep(doubt: dict[str, Any]) -> None:
         assert action_of(plan, name) is None
         assert "demand_unknown" in decision.blocker_names
         assert any(one.detail.startswith("c: ") for one in decision.blockers)
+
+
+@pytest.mark.parametrize(
+    ("why", "said"), [("hung", "c: hung"), ("", "c: its runtime gives no answer")]
+)
+def test_the_doubt_that_reaches_it_is_told(why: str, said: str) -> None:
+    """R9: whose doubt it is and what could not be read, never an empty reason."""
+    plan = decide(a_chain(seen={"c": unseen(why)}))
+    assert said in [one.detail for one in decision_of(plan, "a").blockers]
+
+
+def test_nobody_can_be_attached_to_what_does_not_run() -> None:
+    """R52: an unclear attachment or question of a stopped session is no doubt."""
+    for reading in ("attached", "pending"):
+        world = a_chain(seen={"c": stopped(**{reading: HUNG})})
+        assert spread_doubt(world) is world
 
 
 def test_doubt_goes_up_and_not_down() -> None:

@@ -276,5 +276,6 @@ def test_evidence_is_judged_in_one_place() -> None:
     makers = {
         path.stem for path in folder.glob("*.py") if re.search(r"\bCapability\(", path.read_text())
     }
-    # `orphans` states that a session the config does not name has none.
-    assert makers == {"capability", "orphans"}
+    # `orphans` states that a session the config does not name has none; `forecast` says what a kind
+    # of runtime is expected to allow before anything was seen.
+    assert makers == {"capability", "forecast", "orphans"}

@@ -207,7 +207,8 @@ def start_failure(asked: Session, session: Session) -> str:
 
 def hold_of(session: Session, city: City, now: datetime) -> Refused | None:
     """Why nothing may wake this session, with what lifts that, or None (R26, R65)."""
-    why = held_reason(session, World(now=now, city=city))
+    # A provider's limit holds back everything but an operator.
+    why = held_reason(replace(session, limited_until=None), World(now=now, city=city))
     if not why:
         return None
     agent = city.agents.get(session.template)

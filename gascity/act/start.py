@@ -113,6 +113,7 @@ def _announced(session: Session, place: Place, ports: Ports, now: datetime) -> S
         fingerprint_inputs="",
         latch_generation=0,
         quarantined_until=None,  # it is over, and a clock that is set back must not revive it
+        limited_until=None,
         stop_note=None,
         sleep_request=None,
         idle_timeout_deferrals="",

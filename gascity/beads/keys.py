@@ -118,6 +118,13 @@ KEYS: Final[tuple[Key, ...]] = (
         "failed starts in the window (R41)",
     ),
     Key("quarantined_until", "quarantined_until", fmt.HOLD_TIME, "controller", "end of quarantine"),
+    Key(
+        "rate_limited_until",
+        "limited_until",
+        fmt.TIME,
+        "controller",
+        "end of its provider's limit; until then only an operator wakes it",
+    ),
     Key("quarantine_cycle", "quarantine_cycle", fmt.COUNT, "controller", "quarantines in a row"),
     Key("last_exit", "last_exit", fmt.TEXT, "controller", "how the last run ended"),
     Key("last_error", "last_error", fmt.TEXT, "controller", "last failed start or stop"),

@@ -291,8 +291,8 @@ def _next_due(entries: Mapping[str, Entry], world: World) -> datetime | None:
         due.extend(item.expires_at for item in notes if item is not None)
         if entry.session.wake_request is not None and session.wake_request is None:
             due.append(world.now + TRY_AGAIN)  # it was answered: what is shown must not stay
-        turn_doubted = turn_doubt_until(session, world.memory)
-        due += (session.quarantined_until, session.held_until, turn_doubted)
+        due += (session.quarantined_until, session.held_until, session.limited_until)
+        due.append(turn_doubt_until(session, world.memory))
         if session.exits or session.failed_starts:
             due.append(world.now + restart_backoff(session, world.now))
         if world.demand.notices.get(session.id) and session.ready_at is not None:

@@ -27,6 +27,8 @@ from gascity.model.world import Exit, Sighting, Truth
 QUARANTINE_FIRST: Final = timedelta(minutes=5)
 QUARANTINE_MOST: Final = timedelta(hours=2)
 BACKOFF_MOST: Final = timedelta(seconds=60)
+LIMIT_UNSTATED: Final = timedelta(hours=1)
+"""How long a provider's limit holds that does not say when it is over."""
 STOP_TAKES_AT_MOST: Final = timedelta(seconds=60)
 """How long an announced stop may still take effect after whoever asked for it is gone."""
 
@@ -80,6 +82,8 @@ def classify_exit(
         return ExitClass.IDLE_CONTROLLER_STOP
     if ending.host_gone:
         return ExitClass.HOST_RESTART
+    if seen.limit is not None:
+        return ExitClass.RATE_LIMIT
     if session.state is State.CREATING:
         return ExitClass.FAILED_START if ending != Exit() else None
     headless = judged is not None and (
@@ -122,6 +126,9 @@ def record_exit(
         return _exempt(fall_asleep(base, reason, now=now), kind, ending, now)
     if kind in (ExitClass.HOST_RESTART, ExitClass.IDLE_CONTROLLER_STOP):
         return _exempt(fall_asleep(base, SleepReason.NONE, now=now), kind, ending, now)
+    if kind is ExitClass.RATE_LIMIT:
+        limited = fall_asleep(base, SleepReason.RATE_LIMIT, now=now)
+        return ExitRecord(session=replace(limited, limited_until=_limit_of(seen, now)), kind=kind)
     if kind is ExitClass.FAILED_START:
         return record_failed_start(base, ending, settings=settings, now=now)
     fallen = fall_asleep(base, SleepReason.CRASH, now=now)
@@ -133,6 +140,12 @@ def _exempt(session: Session, kind: ExitClass, ending: str, now: datetime) -> Ex
     said = {"reason": str(session.sleep_reason or kind), "exit_intent": str(kind), "exit": ending}
     event = _event(EventType.STOPPED, session, now, f"stopped: {kind}", said)
     return ExitRecord(session=session, kind=kind, events=(event,))
+
+
+def _limit_of(seen: Sighting, now: datetime) -> datetime:
+    """When the next try is due: at the time it said, else a while from now."""
+    said = seen.limit.until if seen.limit is not None else None
+    return said if said is not None and said > now else now + LIMIT_UNSTATED
 
 
 def record_failed_start(

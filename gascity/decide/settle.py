@@ -245,6 +245,7 @@ def _adopted(case: Case) -> Session:
         state=State.AWAKE,
         sleep_reason=SleepReason.NONE,
         latch_generation=0,
+        limited_until=None,
         since=now if session.state is not State.AWAKE else session.since,
         woke_at=session.woke_at if creating and session.woke_at else now,
         ready_at=None if creating else now,

@@ -88,6 +88,11 @@ def after_exit(case: Case, *, marker: SleepIntent = SleepIntent.NONE) -> ExitRec
         settings=case.world.city.daemon,
         now=case.world.now,
     )
+    if kind is ExitClass.RATE_LIMIT:
+        until = record.session.limited_until
+        told = {"exit_intent": str(kind), "until": until.isoformat() if until else ""}
+        event = stopped_event(case, record.session, "rate_limit", **told)
+        return replace(record, events=(*record.events, event))
     if kind is ExitClass.IDLE_SELF_EXIT:
         event = stopped_event(case, record.session, "idle", exit_intent=str(kind))
         return replace(record, events=(*record.events, event))

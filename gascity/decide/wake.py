@@ -202,6 +202,9 @@ def held_reason(session: Session, world: World) -> str:
         return f"quarantined until {session.quarantined_until.isoformat()}"
     if session.state is State.ASLEEP and session.sleep_reason is SleepReason.DRAINED:
         return "drained"
+    limit = session.limited_until
+    if limit is not None and limit > world.now and _operator_wake(session, world.now) is None:
+        return f"at its provider's limit until {limit.isoformat()}"
     return ""
 
 
@@ -242,8 +245,13 @@ def config_wakes(
     return not rests_unstarted(session, policy)
 
 
-# A crash and a restart-on-idle come back by config; an operator's sleep keeps its reason (R64).
-_NOT_IDLE: Final = (SleepReason.CRASH, SleepReason.IDLE_TIMEOUT, SleepReason.OPERATOR)
+# Crashes, limits and restarts-on-idle come back by config; an operator's sleep stays one (R64).
+_NOT_IDLE: Final = (
+    SleepReason.CRASH,
+    SleepReason.IDLE_TIMEOUT,
+    SleepReason.OPERATOR,
+    SleepReason.RATE_LIMIT,
+)
 
 
 def rests_unstarted(session: Session, policy: Policy) -> bool:

@@ -33,7 +33,7 @@ class ScreenVerdict(StrEnum):
 
 BASES: Final = ("claude", "codex", "copilot", "gemini", "generic", "opencode", "shell")
 """The programs whose rules ship."""
-SHARED: Final = ("asks", "braille", "crashed", "keys", "pager", "secret")
+SHARED: Final = ("asks", "braille", "crashed", "keys", "limit", "pager", "secret")
 """Patterns that every rule may use, as `{{name}}`."""
 PLACE: Final = re.compile(r"\{\{(\w+)\}\}")
 

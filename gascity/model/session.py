@@ -69,6 +69,7 @@ class ExitClass(StrEnum):
     OPERATOR_STOP = "operator_stop"
     FAILED_START = "failed_start"
     HOST_RESTART = "host_restart"
+    RATE_LIMIT = "rate_limit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +192,7 @@ class Session:
     exits: tuple[datetime, ...] = ()
     failed_starts: tuple[datetime, ...] = ()
     quarantined_until: datetime | None = None
+    limited_until: datetime | None = None  # end of its provider's limit
     quarantine_cycle: int = 0
     last_exit: str = ""
     last_error: str = ""

@@ -37,6 +37,14 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """A provider's limit: what was said of it, and when it is over; None when that was not said."""
+
+    said: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
     """How a runtime ended; both None when nobody saw it. `host_gone`: its host went with it."""
 
@@ -91,6 +99,7 @@ class Sighting:
     ready: bool = False
     token: str = ""
     exit: Exit | None = None
+    limit: Limit | None = None  # it ended at its provider's limit
     agent_exited: bool = False  # the agent is gone, its shell lives (R11)
 
     @classmethod

@@ -126,6 +126,13 @@ UNDONE: Final = (
         f"{TICK}::test_a_zero_window_never_ends_a_start",
     ),
     Undone(
+        "F23",
+        "decide/exits.py",
+        "if seen.limit is not None:\n        return ExitClass.RATE_LIMIT",
+        "",
+        "tests/unit/decide/test_limits.py::test_an_exit_at_a_limit_is_no_crash",
+    ),
+    Undone(
         "F28",
         "decide/policy.py",
         'return f"idle_timeout:{agent.idle_timeout}"',

@@ -14,7 +14,7 @@ from datetime import datetime
 import pytest
 
 from gascity.model.reading import Known
-from gascity.model.world import ProbeResult, ScreenVerdict, Truth
+from gascity.model.world import ProbeResult, ScreenVerdict, Sighting, Truth
 from gascity.runtimes import processes
 from gascity.runtimes.base import Boundary, Watch
 from tests.integration.rig import TmuxRig
@@ -247,3 +247,21 @@ async def test_the_stand_in_works_off_a_job(tmux: TmuxRig) -> None:
     wait_until(lambda: log.read_text(encoding="utf-8").count("hook") == 2)
     assert log.read_text(encoding="utf-8").split("\n")[1] == "bead close gc-1"
     assert (await tmux.see("worker")).truth is Truth.RUNNING
+
+
+@pytest.mark.parametrize("screens", ["", "claude"])
+async def test_the_end_of_a_session_at_a_limit_is_told(tmux: TmuxRig, screens: str) -> None:
+    """What the pane still shows when its program has ended says when the limit is over (R41)."""
+    said = "usage limit reached, resets at 2099-01-02T03:04:05Z"
+    await tmux.start("worker", command=f"printf '❯ '; read x; echo '{said}'; exit 1")
+    tmux.type("worker", "", "Enter")
+
+    async def ended() -> Sighting | None:
+        seen = await tmux.see("worker", screens=screens)
+        return seen if seen.truth is Truth.STOPPED else None
+
+    seen = await eventually(ended)
+    assert seen is not None
+    assert seen.limit is not None
+    assert seen.limit.said.startswith(said)
+    assert seen.limit.until == datetime.fromisoformat("2099-01-02T03:05:05+00:00")

@@ -13,6 +13,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +23,8 @@ from gascity.runtimes.screens.text import Screen, read_screen
 
 CORPUS: Final = Path(__file__).with_name("corpus")
 ESCAPE: Final = "␛"
+SEEN_AT: Final = datetime.fromisoformat("2026-08-27T12:00:00+02:00")
+"""When the limits of the corpus are taken to have been seen: a Thursday noon."""
 _LINE: Final = "----\n"
 
 
@@ -29,7 +32,7 @@ _LINE: Final = "----\n"
 class Example:
     """One screen and what is expected of it; empty where nothing is.
 
-    `until` is when a rate limit ends: a clock time, a date and time, or `+` and a span.
+    `until` is when a limit ends that was first seen at `SEEN_AT`, as an RFC 3339 time.
     """
 
     name: str

@@ -109,6 +109,11 @@ def _full(pattern: str) -> str:
     return PLACE.sub(lambda found: _shared().get(found[1], found[0]), pattern)
 
 
+def shared_pattern(name: str) -> str:
+    """The pattern of `common.toml` with that name."""
+    return _shared()[name]
+
+
 @cache
 def _shared() -> Mapping[str, str]:
     raw = tomllib.loads((DATA / f"{COMMON}.toml").read_text(encoding="utf-8"))

@@ -19,8 +19,7 @@ from gascity.runtimes import processes
 from gascity.runtimes.background import background_of, foreground_of
 from gascity.runtimes.base import UNSETTLED, Boundary, RuntimeUnreachable, Watch
 from gascity.runtimes.screens import Judgement
-from gascity.runtimes.tmux.client import nonce
-from gascity.runtimes.tmux.format import Hosted, capture_lines, read_captures
+from gascity.runtimes.tmux.format import Hosted
 from gascity.runtimes.tmux.host import TmuxHost
 from gascity.runtimes.tmux.look import Frame, Memory, Processes, busy_elsewhere, stopped
 
@@ -99,9 +98,8 @@ class Prober:
         return self._wall() - frame.still_since >= QUIET_S
 
     async def _capture(self, hosted: Hosted, watch: Watch, now: float) -> Frame | None:
-        word = nonce()
-        reply = await self._host.client.script(*capture_lines(word, hosted.live))
-        return self._memory.take(hosted, read_captures(word, reply.out), watch, now)
+        screens = await self._host.screens(hosted.live)
+        return self._memory.take(hosted, screens, watch, now)
 
     def _weigh(self, hosted: Hosted, watch: Watch, frame: Frame, found: Processes) -> Boundary:
         agent = found.known.get(hosted.agent.pid)

@@ -6,15 +6,24 @@ Source: DESIGN §8 (R10, R37, R67)
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 import anyio
 
 from gascity.runtimes import processes
 from gascity.runtimes.base import RuntimeUnreachable
-from gascity.runtimes.tmux.client import TmuxClient, prepare_folder, socket_path
-from gascity.runtimes.tmux.format import LOOK, Host, Hosted, Pane, read_host
+from gascity.runtimes.screens import Screen
+from gascity.runtimes.tmux.client import TmuxClient, nonce, prepare_folder, socket_path
+from gascity.runtimes.tmux.format import (
+    LOOK,
+    Host,
+    Hosted,
+    Pane,
+    capture_lines,
+    read_captures,
+    read_host,
+)
 from gascity.runtimes.tmux.server import ServerId, listener, lost
 
 EMPTY: Final = Host(server_pid=0)
@@ -48,6 +57,18 @@ class TmuxHost:
         self.server = known_server
         self._on_server = on_server
         self._asked_again: set[str] = set()
+
+    async def screens(self, panes: Collection[Pane]) -> dict[str, tuple[Screen, int]]:
+        """What these panes show, in one call, with the activity of their window; by pane id.
+
+        Raises:
+            RuntimeUnreachable: no certain answer.
+        """
+        if not panes:
+            return {}
+        word = nonce()
+        reply = await self.client.script(*capture_lines(word, panes))
+        return read_captures(word, reply.out)
 
     async def look(self) -> Host:
         """Everything on the server; empty when there certainly is none.

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import anyio
 
-from gascity.model.world import Exit, Sighting, Support
+from gascity.model.world import Exit, Limit, Sighting, Support
 from gascity.runtimes.background import HELPER_S
 from gascity.runtimes.base import (
     EVERYTHING,
@@ -35,10 +35,14 @@ from gascity.runtimes.ending import Hunt
 from gascity.runtimes.starting import check
 from gascity.runtimes.tmux import launch
 from gascity.runtimes.tmux.boundary import Prober
-from gascity.runtimes.tmux.client import nonce
-from gascity.runtimes.tmux.format import Host, Hosted, capture_lines, mark_of, read_captures
+from gascity.runtimes.tmux.format import (
+    Host,
+    Hosted,
+    mark_of,
+)
 from gascity.runtimes.tmux.host import TmuxHost, unreaped_roots
 from gascity.runtimes.tmux.keyboard import Keyboard
+from gascity.runtimes.tmux.last_words import limit_at_end
 from gascity.runtimes.tmux.look import Memory, Processes, running, stopped
 from gascity.runtimes.tmux.server import ServerId
 
@@ -138,6 +142,7 @@ class TmuxRuntime:
         absent = self._absent(host)
         sightings: dict[str, Sighting] = {}
         alive: list[tuple[Watch, Hosted]] = []
+        ended: list[tuple[Watch, Hosted]] = []
         for watch in watches:
             hosted = host.sessions.get(watch.name)
             if hosted is None:
@@ -148,14 +153,28 @@ class TmuxRuntime:
                 )
             elif (end := stopped(hosted, watch.process_names, found, now)) is not None:
                 sightings[watch.name] = end
+                ended.append((watch, hosted))
             else:
                 alive.append((watch, hosted))
+        for name, limit in (await self._limits(ended, now)).items():
+            sightings[name] = replace(sightings[name], limit=limit)
         await self._judge(alive, now)
         for watch, hosted in alive:
             sightings[watch.name] = running(hosted, watch, self._memory, now)
         self._memory.keep_only(one.key for one in host.sessions.values())
         foreign = (name for name, one in host.sessions.items() if one.mark != self._mark)
         return Listing(sightings=sightings, foreign=tuple(sorted(foreign)))
+
+    async def _limits(
+        self, ended: Collection[tuple[Watch, Hosted]], now: float
+    ) -> dict[str, Limit | None]:
+        """{name: the provider's limit it ended at}, of those whose record says they run."""
+        asked = [pair for pair in ended if pair[0].screen]
+        screens = await self._host.screens([hosted.agent for _, hosted in asked])
+        return {
+            watch.name: limit_at_end(watch, hosted, screens, self._memory, now)
+            for watch, hosted in asked
+        }
 
     def _absent(self, host: Host) -> Sighting:
         """What is known of a session that is not on the host."""
@@ -171,12 +190,7 @@ class TmuxRuntime:
             for watch, hosted in alive
             if watch.screen and self._memory.must_capture(hosted)
         ]
-        if not asked:
-            return
-        word = nonce()
-        panes = [pane for _, hosted in asked for pane in hosted.live]
-        reply = await self._host.client.script(*capture_lines(word, panes))
-        screens = read_captures(word, reply.out)
+        screens = await self._host.screens([pane for _, hosted in asked for pane in hosted.live])
         for watch, hosted in asked:
             self._memory.take(hosted, screens, watch, now)
 

@@ -181,6 +181,8 @@ async def _save_asleep(walk: DrainWalk) -> bool:
     bead, session = await read(walk.ports, walk.session_id)
     if session.version != world.sessions[walk.session_id].version or not is_marked(session):
         return False
+    if walk.structural(session):  # the config is in no batch: asked as late as can be (S10)
+        return False
     now = walk.ports.clock.now()
     done = f"{ExitClass.IDLE_CONTROLLER_STOP}"
     if walk.context.operator:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import assert_never
 
 import anyio
@@ -19,7 +20,7 @@ from gascity.act.deliver import close_notices, deliver
 from gascity.act.drain import DrainWalk, drain
 from gascity.act.release import release_quarantined
 from gascity.act.save import Gone, apply
-from gascity.act.start import Launch, await_ready, start
+from gascity.act.start import Launch, Unsaved, await_ready, start
 from gascity.act.stop import StopWalk, retire, stop
 from gascity.beads.record import new_session
 from gascity.beads.store import Batch, Conflict, StoreBroken, StoreUnavailable
@@ -67,6 +68,7 @@ class Performer:
     broken: Callable[[StoreBroken], None]
     progressed: Callable[[], None]
     taken: Mapping[str, StopReason] = field(default_factory=dict)
+    unsaved: Mapping[str, Unsaved] = field(default_factory=dict)  # the store refused it
     _starts: anyio.CapacityLimiter = field(init=False)
     _stops: anyio.CapacityLimiter = field(init=False)
     _watched: set[str] = field(default_factory=set)
@@ -94,7 +96,8 @@ class Performer:
         """Begin one action in a task of its own, unless its session is on a walk already."""
         match action:
             case Start(session_id=session_id, why=why):
-                launch = Launch(session_id=session_id, why=why)
+                unsaved = self.unsaved.get(session_id)
+                launch = Launch(session_id=session_id, why=why, unsaved=unsaved)
                 self.walk(session_id, Walk(kind="start"), lambda: self._start(launch))
             case AwaitReady(session_id=session_id):
                 self._watch(session_id)
@@ -127,11 +130,8 @@ class Performer:
                     lambda: deliver(session_id, bead_ids, self.ports, self.lookout),
                 )
             case Release(session_id=session_id):
-                self.walk(
-                    session_id,
-                    Walk(kind="release"),
-                    lambda: release_quarantined(session_id, self.ports, self.lookout),
-                )
+                released = partial(release_quarantined, session_id, self.ports, self.lookout)
+                self.walk(session_id, Walk(kind="release"), released)
             case Create() | CloseNotices():
                 raise AssertionError("creates are done first, closing last")
             case _:
@@ -246,8 +246,7 @@ class Performer:
     def structural(self, session: Session) -> str:
         """The structural reason that applies to a session right now, or "" (DRAIN-12..15).
 
-        Trims and removals are seen by the patrol, which keeps `taken`; the rest is asked here, so
-        that a drain learns of it at its next look.
+        Trims and removals are seen by the patrol, which keeps `taken`; the rest is asked here.
         """
         city = self.ports.city
         place = place_of(session, city)

@@ -22,7 +22,7 @@ from gascity.decide.judge import place_of
 from gascity.model.city import WakeMode
 from gascity.model.drift import start_hash
 from gascity.model.events import Event, EventType
-from gascity.model.roster import Place
+from gascity.model.roster import Place, is_suspended
 from gascity.model.session import Session, SleepIntent, SleepReason, State, WakeNote
 from gascity.model.world import Truth
 from gascity.observe.ports import Ports
@@ -37,11 +37,23 @@ READY_LOOK_MOST_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unsaved:
+    """What a patrol made of one record, with what it reports of it, and could not write."""
+
+    session: Session
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """One start: its reasons, and the environment a session inherits."""
+    """One start: its reasons, and the environment a session inherits.
+
+    `unsaved` goes on disk with the announcement, so that no end of a run is forgotten over it.
+    """
 
     session_id: str
     why: tuple[str, ...]
+    unsaved: Unsaved | None = None
     inherited: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
 
@@ -51,7 +63,10 @@ async def start(launch: Launch, ports: Ports) -> bool:
     A definite failure is counted on the slot and ends the requests that wanted it (R41, ATT-15).
     An unclear one leaves the announced start for the next patrol to find.
     """
-    session, previous = await _announce(launch, ports)
+    announced = await _announce(launch, ports)
+    if announced is None:
+        return False
+    session, previous = announced
     place = place_of(session, ports.city)
     runtime = ports.runtime(session.runtime)
     if place is None or runtime is None:
@@ -70,26 +85,37 @@ async def start(launch: Launch, ports: Ports) -> bool:
     return True
 
 
-async def _announce(launch: Launch, ports: Ports) -> tuple[Session, SleepReason]:
-    """Save the new generation and token before anything runs under them (R63).
+async def _announce(launch: Launch, ports: Ports) -> tuple[Session, SleepReason] | None:
+    """Save the new generation and token before anything runs under them (R63); None: held (R26).
+
+    Whoever was suspended since the start was decided is left to the next patrol.
 
     A store that takes no writes does not keep anybody from waking: the runtime carries the token,
     and the record is adopted from it later (R75).
     """
-    before: list[Session] = []
+    before: list[Session] = []  # empty: it is held
 
     def announce(session: Session, now: datetime) -> tuple[Session, tuple[Event, ...]]:
-        before[:] = [session]
+        events: tuple[Event, ...] = ()
+        if launch.unsaved is not None:
+            if launch.unsaved.session.version != session.version:
+                raise Conflict(f"{session.name} changed since it was judged")
+            session, events = launch.unsaved.session, launch.unsaved.events
         place = place_of(session, ports.city)
-        return (_announced(session, place, ports, now), ()) if place else (session, ())
+        if session.suspended_at or (place and is_suspended(ports.city, place.agent)):
+            return session, ()
+        before[:] = [session]
+        return (_announced(session, place, ports, now), events) if place else (session, ())
 
     try:
         session = await change(ports, launch.session_id, announce)
     except StoreBroken:
         raise
     except StoreUnavailable:
+        if not before:
+            raise
         session, _ = announce(before[0], ports.clock.now())
-    return session, before[0].sleep_reason
+    return (session, before[0].sleep_reason) if before else None
 
 
 def _announced(session: Session, place: Place, ports: Ports, now: datetime) -> Session:

@@ -11,6 +11,7 @@ from typing import Final
 from gascity.act.budget import TickBudget
 from gascity.act.perform import Performer
 from gascity.act.save import apply
+from gascity.act.start import Unsaved
 from gascity.beads.record import to_update
 from gascity.beads.store import Batch, Conflict, StoreBroken, StoreUnavailable
 from gascity.decide.explain import display_state
@@ -46,6 +47,7 @@ async def patrol(ports: Ports, lookout: Lookout, performer: Performer) -> Patrol
     for _ in range(TRIES):
         world = await lookout.city()
         plan = _decide(world, ports)
+        performer.unsaved = {}
         try:
             await _save(world, plan, ports)
         except Conflict:
@@ -53,7 +55,7 @@ async def patrol(ports: Ports, lookout: Lookout, performer: Performer) -> Patrol
         except StoreBroken:
             raise
         except StoreUnavailable:
-            plan = _only_wakes(plan)
+            plan, performer.unsaved = _only_wakes(plan), _unsaved(plan)
         performer.taken = _taken(plan)
         await performer.perform(plan, budget=budget)
         if any(isinstance(action, Create) for action in plan.actions):
@@ -93,6 +95,16 @@ def _only_wakes(plan: Plan) -> Plan:
     return replace(
         plan, actions=tuple(action for action in plan.actions if isinstance(action, Start))
     )
+
+
+def _unsaved(plan: Plan) -> dict[str, Unsaved]:
+    """{session id: what was decided of it}: whoever is started tries to write it once more."""
+    return {
+        session_id: Unsaved(
+            session=after, events=tuple(one for one in plan.events if one.subject == after.name)
+        )
+        for session_id, after in plan.changes.items()
+    }
 
 
 def _taken(plan: Plan) -> dict[str, StopReason]:

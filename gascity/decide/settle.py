@@ -73,6 +73,8 @@ def _structural(case: Case) -> Settled:
     if reason is StopReason.CONFIG_DRIFT:
         return _drift(case, session, events)
     if running:
+        # A stop reaches the run with the recorded token only, and this may be another one (R63).
+        session = replace(session, instance_token=case.seen.token or session.instance_token)
         retire = reason is not StopReason.SUSPENDED
         action: Action = Stop(session_id=session.id, reason=reason, retire=retire)
         return Settled(session=session, action=action, events=events)
@@ -90,6 +92,12 @@ def _drift(case: Case, session: Session, events: tuple[Event, ...]) -> Settled:
     """Restart under the new config once nothing asks it to wait (R32)."""
     judged = case.judged
     assert judged is not None
+    adopted = _adopted(replace(case, session=session))
+    if adopted is not session and session.state is not State.CREATING:
+        # Another run than the recorded one: drift is judged of it once it is on record (R63, R75).
+        note = Blocker(name=f"draining:{StopReason.CONFIG_DRIFT}")
+        woke = (*events, *_woke(case, "adopted"))
+        return Settled(session=adopted, events=woke, blockers=(note,))
     safe = judged.capability.kind is not CapabilityClass.FULL or (
         case.seen.screen is ScreenVerdict.IDLE
     )

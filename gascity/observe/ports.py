@@ -50,13 +50,17 @@ class Ports:
     why_absent: Callable[[str], str] = lambda _kind: ""
 
     def written(self, applied: Applied) -> None:
-        """Keep `records` ({session id: current record}) equal to what was just written."""
+        """Keep `records` ({session id: current record}) equal to what was just written.
+
+        Of two writes the one that ended first may be told last: the newer record stays.
+        """
         for bead in applied.beads.values():
             if bead.type != SESSION:
                 continue
+            known = self.records.get(bead.id)
             if bead.status == CLOSED:
                 self.forget(bead.id)
-            else:
+            elif known is None or known.version <= bead.version:
                 self.records[bead.id] = session_of(bead)
 
     def shown(self) -> dict[str, Session]:

@@ -54,11 +54,10 @@ class Records:
         for other in self.beads:
             if other.type == TASK and self._is_for(other, bead) and self.can_be_done(other):
                 found.add("work")
-            waits = other.type == WAIT and other.metadata.get("session_id") == bead.id
-            if waits and self._is_met(other):
-                found.add("wait")
+            if other.metadata.get("session_id") != bead.id or _is_begun(other):
+                continue
             wakes = other.type == MESSAGE and other.metadata.get("mode") == "wake"
-            if wakes and other.metadata.get("session_id") == bead.id:
+            if wakes or (other.type == WAIT and self._is_met(other)):
                 found.add("wait")
         return frozenset(found)
 
@@ -149,6 +148,12 @@ def below(template: str, edges: Mapping[str, Iterable[str]]) -> frozenset[str]:
 def name_of(bead: Bead) -> str:
     """The session's name."""
     return bead.metadata.get("session_name", "")
+
+
+def _is_begun(notice: Bead) -> bool:
+    """Whether somebody began to tell it: told or unclear, but never told again (R43, R66)."""
+    key = "state" if notice.type == MESSAGE else "delivery"
+    return notice.metadata.get(key) == "delivering"
 
 
 def _time(text: str) -> datetime:

@@ -125,6 +125,8 @@ class Inspector:
             self.refused = moment.failed and "changed since" not in moment.note
         if call == "attached" and isinstance(moment.value, Known) and moment.value.value:
             self.visited.add(moment.of)
+        if call == "save note" and not moment.failed:
+            self.refused = False  # there is room again
         if call in STORE_READS:
             (self.failed_reads.add if moment.failed else self.failed_reads.discard)(call)
 

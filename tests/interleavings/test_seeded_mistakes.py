@@ -187,7 +187,7 @@ MISTAKES = (
         seed=_ignore_structure,
         cut=at(AFTER, PENDING),
         arrival="gc suspend",
-        breaks="suspended, yet",
+        breaks="S10",
     ),
     Mistake(
         name="an aborted drain says nothing",

@@ -77,9 +77,9 @@ class TableReader:
             return []
         result = []
         for index, inner in enumerate(found):
-            place = where.below(f"[[{title}]]", key, index)
             if not isinstance(inner, dict):
-                self.problems.add(place.error("must be a table", f"write [[{title}]]", value=inner))
+                what, remedy = f"no. {index + 1} must be a table", f"write [[{title}]]"
+                self.problems.add(where.error(what, remedy, key=key, value=inner))
                 continue
             names = [inner.get(k) for k in ("name", "agent", "template")]
             name = next((n for n in names if isinstance(n, str) and n), f"no. {index + 1}")
@@ -89,7 +89,8 @@ class TableReader:
     def table(self, model: type[T], raw: Any, where: Where, kind: str) -> T | None:
         """A typed table; None if it is no table or lacks what it needs."""
         if not isinstance(raw, dict):
-            self.problems.add(where.error("must be a table", value=raw))
+            key = next((part for part in reversed(where.path) if isinstance(part, str)), "")
+            self.problems.add(where.error("must be a table", key=key, value=raw))
             return None
         fields = frozenset(model.model_fields)
         self.warn_of_unknown(raw, where, kind, fields)

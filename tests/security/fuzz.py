@@ -56,6 +56,7 @@ from gascity.runtimes.tmux.format import (
     read_host,
 )
 from gascity.runtimes.tmux.server import ServerId
+from tests.security import made_up
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 MOST_CPU_S: Final = 1.0  # of one input; the rule is 0.25 s on a machine that does nothing else
@@ -153,6 +154,29 @@ _INCLUDES: Final = (
     "parts/a.toml", "parts/b.toml", "//city.toml", "../x.toml", "parts", "parts/../parts/a.toml",
     "/etc/passwd", "parts/none.toml", "https://127.0.0.1/x", "\0", "a" * 5000,
 )  # fmt: skip
+
+
+@dataclass
+class Packs:
+    """A city of many files, some of them garbled: composed or refused, never raised (R5, E6)."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        made_up.make(self.folder)
+        self.corpus = list(made_up.FILES.values())
+
+    def __call__(self, chance: random.Random) -> None:
+        names = chance.sample(list(made_up.FILES), chance.randint(1, 3))
+        for name in names:
+            text = mutated(chance, [made_up.FILES[name], *self.corpus])
+            (self.folder / name).write_bytes(text.encode("utf-8", "surrogatepass"))
+        result = load_city(self.folder)
+        for problem in result.problems:
+            assert "\n" not in str(problem)
+        assert (result.city is None) is bool(result.errors)
+        for name in names:
+            (self.folder / name).write_text(made_up.FILES[name], encoding="utf-8")
 
 
 class Frames:
@@ -344,10 +368,11 @@ class Answers:
 
 def targets(folder: Path) -> dict[str, Run]:
     """Every target by name; `folder` is theirs to write in."""
-    for name in ("toml", "rows"):
+    for name in ("toml", "rows", "packs"):
         (folder / name).mkdir(mode=0o700)
     return {
         "toml": Toml(folder / "toml"),
+        "packs": Packs(folder / "packs"),
         "frames": Frames(),
         "hosts": Hosts(),
         "screens": Screens(),

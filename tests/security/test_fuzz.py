@@ -27,8 +27,18 @@ from gascity.runtimes.tmux.server import ServerId
 from tests.integration.city import RealCity, agent, city_toml, needs_tmux, running_city
 from tests.security import fuzz
 
-INPUTS: Final = {"toml": 150, "rows": 60, "screens": 150}
-NAMES: Final = ("toml", "frames", "hosts", "screens", "processes", "records", "rows", "answers")
+INPUTS: Final = {"toml": 150, "packs": 60, "rows": 60, "screens": 150}
+NAMES: Final = (
+    "toml",
+    "packs",
+    "frames",
+    "hosts",
+    "screens",
+    "processes",
+    "records",
+    "rows",
+    "answers",
+)
 
 
 @pytest.fixture(scope="module")

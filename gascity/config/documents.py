@@ -54,6 +54,7 @@ class Reading:
     is_incomplete: bool = False
     _includes: int = 0
     _watched: set[str] = field(default_factory=set)
+    _shared: set[Path] = field(default_factory=set)  # packs whose group was spoken of
     _hash: Any = field(default_factory=hashlib.sha256)
 
     @property
@@ -95,28 +96,29 @@ class Reading:
         self.watch(self.city / name)
         return os.path.lexists(self.city / name)
 
-    def of_pack(self, pack: Path, name: str, where: Where) -> Document | None:
+    def of_pack(self, pack: Path, name: str) -> Document | None:
         """A file of a pack, which must lie inside its folder; None if it is missing or no good."""
         label = self.watch(pack / name)
         try:
             data, status, real = read_fragment(pack, name, pack, whole="pack")
         except Unreadable as fault:
             if not fault.is_missing:
-                self.problems.add(where.error(f"{label}: {fault.what}", fault.remedy))
+                self._error(label, fault.what, fault.remedy)
             return None
-        return self._parse(label, data) if self._is_trusted(label, status, real.parent) else None
+        trusted = self._is_trusted(label, status, real.parent, whole=pack)
+        return self._parse(label, data) if trusted else None
 
-    def folders_of_pack(self, pack: Path, name: str, where: Where) -> list[str]:
+    def folders_of_pack(self, pack: Path, name: str) -> list[str]:
         """The folders inside a folder of a pack; none if there is none, or it is no good."""
         label = self.watch(pack / name)
         try:
             found, status = subfolders(pack, name)
         except Unreadable as fault:
             if not fault.is_missing:
-                self.problems.add(where.error(f"{label}: {fault.what}", fault.remedy))
+                self._error(label, fault.what, fault.remedy)
             return []
         self._hash.update("\0".join((label, *found)).encode("utf-8", "surrogateescape"))
-        return found if self._is_trusted(label, status, pack) else []
+        return found if self._is_trusted(label, status, pack, whole=pack) else []
 
     def watch(self, path: Path) -> str:
         """Note a file or folder, so that a later look sees it appear or change; its name."""
@@ -182,17 +184,21 @@ class Reading:
         name = os.path.relpath(path, self.city)
         return name if name.startswith("..") else self.watch(path)
 
-    def _is_trusted(self, name: str, status: os.stat_result, folder: Path) -> bool:
-        """Whether a file may tell us what to run; says so if not."""
+    def _is_trusted(
+        self, name: str, status: os.stat_result, folder: Path, *, whole: Path | None = None
+    ) -> bool:
+        """Whether a file may tell us what to run; says so if not, of a pack's group once."""
         if not self.check_owner:
             return True
         try:
             what, remedy, is_refused = distrust(status, folder.stat())
         except OSError as fault:
             what, remedy, is_refused = f"its folder is not readable: {fault.strerror}", "", True
-        if what:
+        if what and (is_refused or whole is None or whole not in self._shared):
             severity = Severity.ERROR if is_refused else Severity.WARNING
             self.problems.add(Problem(severity=severity, file=name, what=what, remedy=remedy))
+        if what and whole is not None:
+            self._shared.add(whole)
         return not is_refused
 
     def _parse(self, name: str, data: bytes) -> Document | None:

@@ -119,7 +119,8 @@ class Stack:
         for key in table.unset:
             if key not in SETTABLE:
                 remedy = problems.near_names(key, SETTABLE)
-                problems.add(where.error("unset lists no key of an agent", remedy, value=key))
+                what = "unset lists no key of an agent"
+                problems.add(where.error(what, remedy, key="unset", value=key))
             elif key in said:
                 what = f"sets {key} and unsets it"
                 problems.add(where.error(what, "keep one of the two", key=key))

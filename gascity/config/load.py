@@ -78,7 +78,7 @@ def _composition(
     files = PackFiles(reading, problems, read)
     root = reading.documents[0].where("")
     if reading.has(PACK_FILE):
-        own = files.read(folder, root)
+        own = files.read(folder)
         if own is not None:
             join_root_pack(what, own)
     elif is_folder(folder / "agents"):

@@ -58,9 +58,9 @@ class PackFiles:
     reader: DocumentReader
     _folders: int = 0
 
-    def read(self, pack: Path, where: Where) -> PackDraft | None:
+    def read(self, pack: Path) -> PackDraft | None:
         """One pack file with its agents by folder, typed; None if it is no good, which is said."""
-        document = self.reading.of_pack(pack, PACK_FILE, where)
+        document = self.reading.of_pack(pack, PACK_FILE)
         if document is None:
             return None
         read, data, place = self.reader, document.data, document.where("")
@@ -94,13 +94,13 @@ class PackFiles:
     def _by_folder(self, pack: Path, where: Where, taken: set[str]) -> list[Row[AgentTable]]:
         """The agents that are folders: with an `agent.toml`, or with no more than a prompt."""
         rows: list[Row[AgentTable]] = []
-        for name in self.reading.folders_of_pack(pack, _AGENTS, where):
+        for name in self.reading.folders_of_pack(pack, _AGENTS):
             if name.startswith((".", "_")) or name in taken:
                 continue
             self._folders += 1
             if self._folders > MOST_FOLDERS:
                 what = f"more than {MOST_FOLDERS} agents by folder in all packs"
-                self.problems.add(where.error(what, "name fewer packs"))
+                self.problems.add(where.error(what, "name fewer packs", key=_AGENTS))
                 break
             row = self._from_folder(pack, name, where)
             if row is not None:
@@ -109,7 +109,7 @@ class PackFiles:
 
     def _from_folder(self, pack: Path, name: str, where: Where) -> Row[AgentTable] | None:
         path = f"{_AGENTS}/{name}/agent.toml"
-        document = self.reading.of_pack(pack, path, where)
+        document = self.reading.of_pack(pack, path)
         if document is None:
             if os.path.lexists(pack / path):
                 return None

@@ -128,7 +128,7 @@ class Packs:
                 self.problems.add(where.error(what, "join some of them", key=key, value=source))
                 return None
             self._done[place.folder] = None
-            self._done[place.folder] = self._compose(place, where, (*trail, place.folder))
+            self._done[place.folder] = self._compose(place, (*trail, place.folder))
         return self._done[place.folder]
 
     def _absent(self, source: str, absent: Absent, where: Where, key: str) -> None:
@@ -140,9 +140,9 @@ class Packs:
             what = f"the pack is {absent.state}, so the city is incomplete"
             self.problems.add(where.warning(what, absent.remedy, key=key, value=source))
 
-    def _compose(self, place: Place, where: Where, trail: tuple[Path, ...]) -> Pack | None:
+    def _compose(self, place: Place, trail: tuple[Path, ...]) -> Pack | None:
         """A pack with its nested ones: those first, its own agents, then its patches on all."""
-        draft = self.files.read(place.folder, where)
+        draft = self.files.read(place.folder)
         if draft is None:
             return None
         pack = Pack(place.folder, draft.origin)

@@ -164,7 +164,7 @@ class Placing:
             elif not self._is_full:
                 self._is_full = True
                 what = f"more than {MOST_AGENTS} agents in all rigs together"
-                self.problems.add(stack.where.error(what, "import fewer packs"))
+                self.problems.add(stack.where.error(what, "import fewer packs", key="name"))
         elif stack.pack is not None and stack.pack == first.pack:
             return
         elif first.is_fallback and not stack.is_fallback:

@@ -78,7 +78,7 @@ class TableReader:
         result = []
         for index, inner in enumerate(found):
             if not isinstance(inner, dict):
-                what, remedy = f"no. {index + 1} must be a table", f"write [[{title}]]"
+                what, remedy = "must be a table", f"write [[{title}]] before no. {index + 1}"
                 self.problems.add(where.error(what, remedy, key=key, value=inner))
                 continue
             names = [inner.get(k) for k in ("name", "agent", "template")]

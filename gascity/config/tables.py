@@ -275,7 +275,9 @@ class DocumentReader(TableReader):
         raw = document.data.get("patches", {})
         where = document.where("[patches]", "patches")
         if not isinstance(raw, dict):
-            self.problems.add(where.error("must be a table", "write [[patches.agent]]"))
+            self.problems.add(
+                where.error("must be a table", "write [[patches.agent]]", key="patches")
+            )
             return
         lists = frozenset({"agent", "rigs", "providers", "named_session"})
         self.warn_of_unknown(raw, where, "patches", lists)

@@ -159,3 +159,14 @@ def test_a_pack_that_others_may_write_is_not_trusted(city: Path, name: str) -> N
     assert refused(load_city(city), "writable by everybody")
     path.chmod(mode)
     assert load_city(city).city is not None
+
+
+def test_a_group_that_may_write_a_pack_is_spoken_of_once(city: Path) -> None:
+    """A warning for the pack, not one for each of its files (E7, R70)."""
+    for name in "bcd":
+        write(city / f"p/agents/{name}/agent.toml", AGENT)
+    for path in (city / "p").rglob("*"):
+        path.chmod(path.stat().st_mode | 0o020)
+    result = load_city(city)
+    assert result.city is not None
+    assert ["by its group" in problem.what for problem in result.warnings] == [True]

@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from gascity.config.drafts import Draft, RigRow
 from gascity.config.layers import Stack
 from gascity.config.packs import NamedRow
 from gascity.config.placing import Roster
 from gascity.config.problems import Problems
 from gascity.config.rows import Row
 from gascity.config.schema import NamedPatchTable, ProviderPatchTable, RigPatchTable
-from gascity.config.tables import Draft, RigRow
 from gascity.model.city import Source
 
 

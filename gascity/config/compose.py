@@ -20,6 +20,7 @@ from typing import Any, Final, TypeVar
 
 from gascity.config.agents import EXEC, RUNTIMES, TMUX, Workshop, inside, is_runtime
 from gascity.config.applying import Applying
+from gascity.config.drafts import Draft, RigRow
 from gascity.config.names import check_session_names, named_sessions, resolve_dependencies
 from gascity.config.placing import Roster
 from gascity.config.problems import Problems, Severity, Where, at
@@ -28,7 +29,6 @@ from gascity.config.rows import Row, Values
 from gascity.config.schema import RigPatchTable
 from gascity.config.screens import screen_rules
 from gascity.config.site import Site
-from gascity.config.tables import Draft, RigRow
 from gascity.model.city import (
     Agent,
     City,

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from gascity.config.documents import Document, Reading
+from gascity.config.drafts import Imports, Includes, Patches
 from gascity.config.problems import Problems, Where
 from gascity.config.rows import Row
 from gascity.config.schema import AgentTable, NamedSessionTable, ProviderTable
 from gascity.config.schema_file import PackFile, PackTable
 from gascity.config.sources import PACK_FILE
-from gascity.config.tables import DocumentReader, Imports, Includes, Patches
+from gascity.config.tables import DocumentReader
 from gascity.model.city import Origin
 
 MOST_FOLDERS: Final = 1000

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from gascity.config.drafts import Imports, Includes
 from gascity.config.files import Unreadable
 from gascity.config.layers import Stack, stack_of
 from gascity.config.packfiles import PackDraft, PackFiles
@@ -20,7 +21,6 @@ from gascity.config.problems import Problems, Where
 from gascity.config.rows import Row
 from gascity.config.schema import NamedPatchTable, NamedSessionTable, ProviderTable
 from gascity.config.sources import Absent, Place, Sources
-from gascity.config.tables import Imports, Includes
 from gascity.model.city import Origin, Source
 
 MOST_PACKS: Final = 64

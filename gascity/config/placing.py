@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from gascity.config.drafts import Draft, Imports, RigRow
 from gascity.config.layers import Stack, stack_of
 from gascity.config.packfiles import PackDraft
 from gascity.config.packs import NamedRow, Pack, Packs
 from gascity.config.problems import Problems, Where
 from gascity.config.rows import Row
 from gascity.config.schema import ImportTable, ProviderTable
-from gascity.config.tables import Draft, Imports, RigRow
 
 MOST_AGENTS: Final = 5000
 CITY: Final = "city"

@@ -21,8 +21,8 @@ from gascity.config.schema import (
     ProviderTable,
     RigPatchTable,
     RigTable,
-    ScreensTable,
 )
+from gascity.config.schema_file import ScreensTable
 
 Imports = dict[str, Row[ImportTable]]
 """{binding: the import of that name}."""

@@ -23,7 +23,6 @@ from gascity.observe.ports import Ports
 from gascity.observe.world import Lookout
 from gascity.report.log import logger
 
-CONFIG_LOOK_S: Final = 1.0
 PRUNE_EVERY: Final = timedelta(hours=1)
 RESUMED: Final = "resumed_at"
 WRITABLE: Final = "written_again_at"
@@ -95,13 +94,13 @@ class Chores:
         self._wanted.set()
 
     async def watch_config(self, poke: Callable[[], None]) -> None:
-        """Look at the config's files once a second; read them when they changed or when asked.
+        """Look at the config's files now and then; read them when they changed or when asked.
 
         The reading happens beside the patrols, and `poke` calls for one that takes it.
         """
         clock, config = self.ports.clock, self._config
         while config is not None:
-            look = partial(clock.sleep_until, clock.monotonic() + CONFIG_LOOK_S)
+            look = partial(clock.sleep_until, clock.monotonic() + config.look_s)
             await first_of(look, self._wanted.wait)
             if not self._wanted.is_set() and not config.has_changed():
                 continue

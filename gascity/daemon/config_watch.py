@@ -34,12 +34,13 @@ class Reloaded:
 
 @dataclass(slots=True)
 class ConfigWatch:
-    """Watches the files a city was read from."""
+    """Watches the files a city was read from, every `look_s` seconds."""
 
     folder: Path
     files: tuple[Path, ...] = ()
     problem: str = ""
     loaded_at: datetime | None = None
+    look_s: float = 1.0
     _seen: dict[Path, bytes] = field(default_factory=dict, init=False)
 
     def remember(self, result: LoadResult) -> None:

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from gascity.beads.bead import MESSAGE, TASK, Bead
 from gascity.model.city import Agent, City
 from gascity.testing.facts import Records, name_of
 from gascity.testing.inspector import window_of
-from gascity.testing.simulated_city import SimulatedCity
+
+if TYPE_CHECKING:
+    from gascity.testing.simulated_city import SimulatedCity
 
 
 def is_restless(city: City) -> bool:

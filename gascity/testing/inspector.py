@@ -122,7 +122,7 @@ class Inspector:
     def _note_outcome(self, moment: Moment) -> None:
         call = moment.call
         if call.startswith(("save ", "create", "clear ")) and call != "save note":
-            self.refused = moment.failed and "changed since" not in moment.note
+            self.refused = moment.failed and not moment.note.startswith("conflict")
         if call == "attached" and isinstance(moment.value, Known) and moment.value.value:
             self.visited.add(moment.of)
         if call == "save note" and not moment.failed:

@@ -53,6 +53,7 @@ class EditedConfig:
 
     written: City | None
     problem: str = ""
+    look_s: float = 3600.0  # nothing is ever found by looking
     readings: list[frozenset[str]] = field(default_factory=list)
 
     def begin(self) -> None:

@@ -127,11 +127,11 @@ def main(args: Sequence[str] | None = None) -> int:
             print(failure(drawn, outcome, shorten=not said.no_shorten), flush=True)
     minutes = cpu_s / 60
     print(
-        f"{number} lives, {total / YEAR_S:.1f} controller-years, {patrols} patrols run, "
-        f"{calls} calls, {failed} failed; "
+        f"lives: {number - failed} passed, {failed} failed; {total / YEAR_S:.1f} controller-years, "
+        f"{patrols} patrols run, {calls} calls; "
         f"{minutes:.1f} CPU-minutes, {total / YEAR_S / max(minutes, 1e-9):.2f} years a minute"
     )
-    return 1 if failed else 0
+    return 1 if failed or not number else 0
 
 
 def _one(said: argparse.Namespace) -> int:

@@ -14,6 +14,7 @@ from gascity.beads.memory import MemoryStore
 from gascity.beads.store import (
     Applied,
     Batch,
+    Conflict,
     EventQuery,
     Query,
     StoreBroken,
@@ -89,8 +90,9 @@ class ScriptedStore:
             applied = await self.memory.apply(batch, now=now)
         except Exception as problem:
             self._note(problem)
+            why = f"conflict: {problem}" if isinstance(problem, Conflict) else str(problem)
             for name, subject in names:
-                await self.script.reach(AFTER, name, subject, note=str(problem), failed=True)
+                await self.script.reach(AFTER, name, subject, note=why, failed=True)
             raise
         if self.witness is not None:
             self.witness(batch, applied, before)

@@ -78,7 +78,7 @@ class Placing:
                 self._place_in_rig(pack, binding, where, rig.table.name)
         for pack, binding, where in city:
             for rig in self.draft.rigs:
-                if True:
+                if binding is None or binding not in rig.imports:
                     self._place_in_rig(pack, binding, where, rig.table.name, is_from_city=True)
         self._own_sessions(templates)
         self.roster.providers = {**self.roster.providers, **self.draft.providers}

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import StrEnum, auto
 from typing import Final
 
 from gascity.model.world import DrainPhase
@@ -25,28 +25,28 @@ from gascity.model.world import DrainPhase
 class Phase(StrEnum):
     """Where the walk stands: the effect that is done next."""
 
-    PROBE = "probe"
-    RECORD = "record"
-    STOP = "stop"
-    CONFIRM = "confirm"
-    COMMIT = "commit"
-    ABORT = "abort"
-    RESTART = "restart"
-    RELEASE = "release"
-    END = "end"
+    PROBE = auto()
+    RECORD = auto()
+    STOP = auto()
+    CONFIRM = auto()
+    COMMIT = auto()
+    ABORT = auto()
+    RESTART = auto()
+    RELEASE = auto()
+    END = auto()
 
 
 class Effect(StrEnum):
     """What is done to the world at a phase."""
 
-    WAIT_FOR_IDLE = "wait_for_idle"
-    SAVE_PENDING = "save idle-stop-pending"
-    STOP_RUNTIME = "stop"
-    SAVE_CONFIRMED = "save idle-stop-confirmed"
-    SAVE_ASLEEP = "save asleep"
-    CLEAR_INTENT = "clear intent"
-    CLEAR_AND_START = "clear intent and start"
-    NOTHING = "nothing"
+    WAIT_FOR_IDLE = auto()
+    SAVE_PENDING = auto()
+    STOP_RUNTIME = auto()
+    SAVE_CONFIRMED = auto()
+    SAVE_ASLEEP = auto()
+    CLEAR_INTENT = auto()
+    CLEAR_AND_START = auto()
+    NOTHING = auto()
 
 
 class Verdict(StrEnum):

@@ -51,7 +51,6 @@ class ExitRecord:
     """The record after an exit, with the events that report it."""
 
     session: Session
-    kind: ExitClass | None
     events: tuple[Event, ...] = ()
 
 
@@ -109,18 +108,11 @@ def record_exit(
 ) -> ExitRecord:
     """Write down one exit. Crashes and failed starts count on the slot, nothing else does (R41)."""
     if kind is None:
-        return ExitRecord(session=session, kind=None)
+        return ExitRecord(session=session)
     ending = str(seen.exit or Exit())
-    base = replace(
-        session,
-        sleep_intent=SleepIntent.NONE,
-        stop_note=None,
-        detached_at=None,
-        ready_at=None,
-        last_exit=f"{kind} ({ending})",
-    )
+    base = replace(session, stop_note=None, last_exit=f"{kind} ({ending})")
     if kind is ExitClass.IDLE_SELF_EXIT and judged is not None:
-        return ExitRecord(session=go_cold(base, judged, now=now), kind=kind)
+        return ExitRecord(session=go_cold(base, judged, now=now))
     if kind is ExitClass.OPERATOR_STOP:
         reason = ASLEEP_AFTER[session.stop_note.reason] if session.stop_note else SleepReason.NONE
         return _exempt(fall_asleep(base, reason, now=now), kind, ending, now)
@@ -128,7 +120,7 @@ def record_exit(
         return _exempt(fall_asleep(base, SleepReason.NONE, now=now), kind, ending, now)
     if kind is ExitClass.RATE_LIMIT:
         limited = fall_asleep(base, SleepReason.RATE_LIMIT, now=now)
-        return ExitRecord(session=replace(limited, limited_until=_limit_of(seen, now)), kind=kind)
+        return ExitRecord(session=replace(limited, limited_until=_limit_of(seen, now)))
     if kind is ExitClass.FAILED_START:
         return record_failed_start(base, ending, settings=settings, now=now)
     fallen = fall_asleep(base, SleepReason.CRASH, now=now)
@@ -139,7 +131,7 @@ def _exempt(session: Session, kind: ExitClass, ending: str, now: datetime) -> Ex
     """An end that counts nothing is told all the same: nobody goes down without a word (X3)."""
     said = {"reason": str(session.sleep_reason or kind), "exit_intent": str(kind), "exit": ending}
     event = _event(EventType.STOPPED, session, now, f"stopped: {kind}", said)
-    return ExitRecord(session=session, kind=kind, events=(event,))
+    return ExitRecord(session=session, events=(event,))
 
 
 def _limit_of(seen: Sighting, now: datetime) -> datetime:
@@ -194,14 +186,14 @@ def _maybe_quarantine(
     now: datetime,
 ) -> ExitRecord:
     if settings.max_restarts == 0 or count < settings.max_restarts:
-        return ExitRecord(session=session, kind=kind, events=events)
+        return ExitRecord(session=session, events=events)
     length = min(QUARANTINE_FIRST * 2 ** min(session.quarantine_cycle, 8), QUARANTINE_MOST)
+    until = now + length
     held = replace(
         session,
         state=State.QUARANTINED,
         sleep_reason=SleepReason.QUARANTINE,
-        since=now,
-        quarantined_until=now + length,
+        quarantined_until=until,
         quarantine_cycle=session.quarantine_cycle + 1,
         exits=(),
         failed_starts=(),
@@ -214,12 +206,12 @@ def _maybe_quarantine(
         now,
         f"quarantined after {count} failures",
         {
-            "until": held.quarantined_until.isoformat() if held.quarantined_until else "",
+            "until": until.isoformat(),
             "exit_intent": str(kind),
             "count": count,
         },
     )
-    return ExitRecord(session=held, kind=kind, events=(*events, event))
+    return ExitRecord(session=held, events=(*events, event))
 
 
 def _recent(

@@ -77,7 +77,7 @@ def after_exit(case: Case, *, marker: SleepIntent = SleepIntent.NONE) -> ExitRec
     """
     session = case.session
     if session.state not in (State.AWAKE, State.CREATING):
-        return ExitRecord(session=session, kind=None)
+        return ExitRecord(session=session)
     doubtful = bool(demand_doubt(session, case.world.demand))
     kind = classify_exit(session, case.seen, case.judged, doubtful=doubtful, marker=marker)
     record = record_exit(

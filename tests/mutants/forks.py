@@ -112,6 +112,7 @@ def _try(work: Callable[[], bool], seconds: float) -> None:
         quiet = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(quiet, stream)
+        sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
         most = int(10 + 5 * seconds)
         resource.setrlimit(resource.RLIMIT_CPU, (most, most + 5))
         code = int(work())

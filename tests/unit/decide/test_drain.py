@@ -44,6 +44,21 @@ def test_every_phase_has_a_row_and_a_word() -> None:
         assert follow(phase, verdict) in Phase
 
 
+def test_each_phase_does_one_thing() -> None:
+    """Every effect has its phase; only giving the intent up is done from two (DRAIN-01..07)."""
+    assert {phase: step.effect for phase, step in DRAIN.items()} == {
+        Phase.PROBE: Effect.WAIT_FOR_IDLE,
+        Phase.RECORD: Effect.SAVE_PENDING,
+        Phase.STOP: Effect.STOP_RUNTIME,
+        Phase.CONFIRM: Effect.SAVE_CONFIRMED,
+        Phase.COMMIT: Effect.SAVE_ASLEEP,
+        Phase.ABORT: Effect.CLEAR_INTENT,
+        Phase.RESTART: Effect.CLEAR_AND_START,
+        Phase.RELEASE: Effect.CLEAR_INTENT,
+        Phase.END: Effect.NOTHING,
+    }
+
+
 def test_nothing_is_stopped_without_a_durable_note() -> None:
     """A crash after the stop finds idle-stop-pending on disk (DRAIN-02, DRAIN-04)."""
     for walk in EVERY:

@@ -13,6 +13,7 @@ from gascity.decide.exits import (
     classify_exit,
     fall_asleep,
     go_cold,
+    record_exit,
     record_failed_start,
     restart_backoff,
 )
@@ -294,6 +295,67 @@ def test_a_failed_start_has_a_count_of_its_own() -> None:
         record_failed_start(again, "x", settings=SETTINGS, now=NOON).session.state
         is State.QUARANTINED
     )
+
+
+ENDS: list[tuple[ExitClass, SleepReason]] = [
+    (ExitClass.IDLE_SELF_EXIT, SleepReason.IDLE),
+    (ExitClass.OPERATOR_STOP, SleepReason.OPERATOR),
+    (ExitClass.HOST_RESTART, SleepReason.NONE),
+    (ExitClass.IDLE_CONTROLLER_STOP, SleepReason.NONE),
+    (ExitClass.FAILED_START, SleepReason.NONE),
+    (ExitClass.UNEXPECTED_EXIT, SleepReason.CRASH),
+]
+
+
+@pytest.mark.parametrize(("kind", "reason"), ENDS, ids=[str(kind) for kind, _ in ENDS])
+def test_after_every_end_the_record_is_down_since_now(kind: ExitClass, reason: Any) -> None:
+    """Nothing of the run is left on it, and how it ended is (CRASH-01, META-13, NORM-08)."""
+    session = awake(
+        stop_note=StopNote(reason=StopReason.OPERATOR, generation=1, at=ago(1)),
+        sleep_intent=SleepIntent.PENDING,
+    )
+    after = record_exit(
+        session,
+        kind,
+        seen=stopped(3),
+        judged=judged_of(session, MAYOR),
+        settings=SETTINGS,
+        now=NOON,
+    ).session
+    assert (after.state, after.sleep_reason) == (State.ASLEEP, reason)
+    assert (after.since, after.slept_at) == (NOON, NOON)
+    assert (after.sleep_intent, after.stop_note) == (SleepIntent.NONE, None)
+    assert (after.detached_at, after.ready_at) == (None, None)
+    assert after.last_exit == f"{kind} (status 3)"
+
+
+def test_an_end_that_counts_nothing_says_how_it_came() -> None:
+    """Whose doing, with which ending, and when (X3, EVT-04)."""
+    note = StopNote(reason=StopReason.OPERATOR, generation=1, at=ago(1))
+    world = a_world(MAYOR, awake(stop_note=note), seen=stopped(7))
+    (event,) = [one for one in decide(world).events if one.type == "session.stopped"]
+    assert (event.ts, event.subject, event.message) == (NOON, "mayor", "stopped: operator_stop")
+    told = {key: event.payload[key] for key in ("reason", "exit_intent", "exit")}
+    assert told == {"reason": "operator", "exit_intent": "operator_stop", "exit": "status 7"}
+
+
+def test_a_failure_at_the_edge_of_the_window_is_outside_it() -> None:
+    """Only what is younger than the window counts, and nothing from the future (CRASH-05)."""
+    window = SETTINGS.restart_window.delta.total_seconds()
+    session = awake(exits=(ago(window), ago(window - 1), ahead(5)))
+    world = a_world(MAYOR, session, seen=stopped(1))
+    assert record_of(decide(world), world).exits == (ago(window - 1), NOON)
+
+
+def test_the_crash_that_quarantines_ends_the_requests() -> None:
+    """Nobody waits for a session that is held for minutes (R41, ATT-15)."""
+    session = awake(
+        exits=tuple(ago(n) for n in (4, 3, 2, 1)), attach_intent=a_note(), wake_request=a_note()
+    )
+    world = a_world(MAYOR, session, seen=stopped(1))
+    after = record_of(decide(world), world)
+    assert after.state is State.QUARANTINED
+    assert (after.attach_intent, after.wake_request, after.since) == (None, None, NOON)
 
 
 def test_a_start_that_died_is_a_failed_start() -> None:

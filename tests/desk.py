@@ -25,7 +25,7 @@ from gascity.model.reading import Known
 from gascity.model.session import Session, SleepReason, State
 from gascity.model.world import OpenTurn, Sighting, Support, Truth, World
 from gascity.observe.clock import Clock
-from gascity.runtimes.base import EVERYTHING, Ability, Listing, Spec, Stopped, Watch
+from gascity.runtimes.base import BY_TERMINAL, Ability, Listing, Spec, Stopped, Watch
 from gascity.testing.clock import NOON, FakeClock, run_virtual
 from gascity.testing.hosted import FULL
 
@@ -89,7 +89,7 @@ class StubRuntime:
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        return EVERYTHING
+        return BY_TERMINAL
 
     async def peek(self, name: str, *, lines: int) -> str:
         return self.screen

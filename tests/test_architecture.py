@@ -54,7 +54,6 @@ CONCRETE: Final = {
     "runtimes.acp",
     "runtimes.exec",
     "runtimes.k8s",
-    "runtimes.routed",
     "runtimes.subprocess",
     "runtimes.tmux",
 }
@@ -76,6 +75,7 @@ THIRD_PARTY: Final[dict[str, set[str]]] = {
     "observe": {"anyio"},
     "report.log": {"structlog"},
     "runtimes": {"anyio"},
+    "runtimes.acp": {"acp", "anyio"},
     "testing": {"anyio", "hypothesis", "pytest"},
     "tools": {"anyio", "mcp", "mcp_types", "uvicorn"},
 }

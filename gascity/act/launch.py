@@ -44,6 +44,7 @@ def build_spec(session: Session, place: Place, city: City, *, inherited: Mapping
         screens=agent.screens,
         process_names=agent.process_names,
         ready_delay_ms=agent.ready_delay_ms,
+        fresh=agent.wake_mode is WakeMode.FRESH,
     )
 
 

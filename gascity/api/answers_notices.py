@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from gascity.act import requests_message, requests_wait
+from gascity.act import requests_message, requests_respond, requests_wait
 from gascity.act.operate import Desk, Reply, Say
 from gascity.api.frames import picked
 
@@ -18,6 +18,11 @@ Fields: TypeAlias = Mapping[str, Any]
 async def _nudge(desk: Desk, fields: Fields, say: Say) -> Reply:
     said = picked(fields, "mode", "by")
     return await requests_message.nudge(desk, fields["session"], fields["text"], **said)
+
+
+async def _respond(desk: Desk, fields: Fields, say: Say) -> Reply:
+    said = picked(fields, "answer", "request", "by")
+    return await requests_respond.respond(desk, fields["session"], **said)
 
 
 async def _messages(desk: Desk, fields: Fields, say: Say) -> Reply:
@@ -49,6 +54,7 @@ async def _wait_cancel(desk: Desk, fields: Fields, say: Say) -> Reply:
 
 NOTICES: Final[Mapping[str, Callable[[Desk, Fields, Say], Awaitable[Reply]]]] = {
     "nudge": _nudge,
+    "respond": _respond,
     "messages": _messages,
     "unsend": _unsend,
     "wait_add": _wait_add,

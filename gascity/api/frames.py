@@ -158,6 +158,12 @@ REQUESTS: Final[Mapping[str, Mapping[str, tuple[Check, bool]]]] = {
         "mode": (_text, False),
         "by": (_text, False),
     },
+    "respond": {
+        "session": (_name, True),
+        "answer": (_text, False),
+        "request": (_text, False),
+        "by": (_text, False),
+    },
     "messages": {"session": (_text, False), "all": (_flag, False)},
     "unsend": {"id": (_name, True), "by": (_text, False)},
     "kill": {"session": (_name, True), "by": (_text, False)},

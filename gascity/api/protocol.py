@@ -57,6 +57,7 @@ OPS: Final = {
     "peek": ("session, lines", "text"),
     "turn": ("session, token, what, owner", "{open: true}; it is open until the client hangs up"),
     "nudge": ("session, text, mode: send | wake | queue, by", "outcome, id, text"),
+    "respond": ("session, answer, request, by", "outcome, question, options[], chosen"),
     "messages": ("session, all", "messages[]"),
     "unsend": ("id, by", "outcome"),
     "kill": ("session, by", "outcome"),

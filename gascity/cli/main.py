@@ -32,7 +32,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "wait": ("wait", "durable waits: add, list, ready, cancel"),
     "suspend": ("hold", "hold sessions down until they are resumed"),
     "resume": ("hold", "lift the hold of `gc suspend`"),
-    "session": ("session", "list, peek, nudge, messages, unsend, kill"),
+    "session": ("session", "list, peek, nudge, respond, messages, unsend, kill"),
     "sling": ("work", "create work for an agent or a session"),
     "bead": ("work", "list, show, claim, close, update"),
     "hook": ("work", "inside a session: print its next workable bead"),

@@ -1,4 +1,4 @@
-"""`gc session list|peek|nudge|messages|unsend|kill`.
+"""`gc session list|peek|nudge|respond|messages|unsend|kill`.
 
 Source: DESIGN §11 (R32, R44, R71); surface "Command line"
 """
@@ -28,6 +28,12 @@ def configure(command: str, parser: argparse.ArgumentParser) -> None:
     how = nudge.add_mutually_exclusive_group()
     how.add_argument("--wake", action="store_true", help="wake it for that, if it sleeps")
     how.add_argument("--queue", action="store_true", help="say it at its next wake, if it sleeps")
+    respond = actions.add_parser("respond", help="answer the question it waits on, or show it")
+    respond.add_argument("session", metavar="SESSION")
+    respond.add_argument(
+        "answer", metavar="ANSWER", nargs="*", help="an option's number or name, allow, deny"
+    )
+    respond.add_argument("--request", default="", metavar="ID", help="only if that is asked")
     messages = actions.add_parser("messages", help="messages that were not delivered yet")
     messages.add_argument("session", metavar="SESSION", nargs="?", default="")
     messages.add_argument("--all", action="store_true", help="those that are over too")
@@ -50,6 +56,8 @@ def run(args: argparse.Namespace) -> int:
         return DONE
     if args.action == "messages":
         return _messages(args, city)
+    if args.action == "respond":
+        return _respond(args, city)
     if args.action == "unsend":
         reply = ask(city, "unsend", id=args.id, by=whoami())
         print(f"{safe(args.id)}: {safe(reply['outcome'])}")
@@ -62,6 +70,19 @@ def run(args: argparse.Namespace) -> int:
         reply = ask(city, "kill", session=args.session, by=whoami())
     words = str(reply.get("text") or reply.get("outcome") or "done")
     print(f"{safe(args.session)}: {safe(words)}")
+    return DONE
+
+
+def _respond(args: argparse.Namespace, city: str) -> int:
+    """The question with its options, or what was answered."""
+    fields = {"answer": " ".join(args.answer), "request": args.request, "by": whoami()}
+    reply = ask(city, "respond", session=args.session, **fields)
+    print(safe(f"{reply['session']} asks: {reply['question']}"))
+    if reply["outcome"] == "answered":
+        print(safe(f"answered: {reply['chosen']}"))
+        return DONE
+    for number, option in enumerate(reply["options"], 1):
+        print(safe(f"  {number}. {option}"))
     return DONE
 
 

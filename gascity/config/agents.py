@@ -22,6 +22,7 @@ from gascity.config.rows import Values
 from gascity.model.city import Agent, Origin, Pool, Rig, WakeMode
 
 TMUX: Final = "tmux"
+ACP: Final = "acp"
 RUNTIMES: Final = ("tmux", "subprocess", "acp", "k8s", "auto", "hybrid")
 EXEC: Final = "exec:"
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@%+=,-]*")
@@ -116,7 +117,10 @@ class Workshop:
             own.setdefault("args", ())
         kept = {key: at_ for key, at_ in found.places.items() if not (command and key in own)}
         cli = replace(found.overlaid(own), places={**kept, **places})
-        hosted = (values.get("session") or self.runtime).startswith(EXEC)
+        runtime = values.get("session") or self.runtime
+        if runtime == ACP:
+            cli = (replace(cli, acp_command="", acp_args=None) if command else cli).over_acp()
+        hosted = runtime.startswith(EXEC)
         if not (cli.command or hosted or name in self._told):
             what = "has no command, so it cannot be started"
             remedy = 'write start_command = "…" or provider = "claude"'

@@ -90,6 +90,8 @@ def _lost_conversation(city: City, agent: Agent) -> Problem | None:
     window, source = requested(city, agent)
     if window is OFF or agent.wake_mode is not WakeMode.RESUME or agent.resume.can_resume:
         return None
+    if agent.runtime == "acp":
+        return None  # the protocol loads it again
     if agent.preset_known:
         if source in INHERITED:
             return None

@@ -30,7 +30,7 @@ _AGENT_QUIET: Final = _keys(
 _PROVIDER_QUIET: Final = _keys(
     """
     display_name prompt_mode prompt_flag emits_permission_warning path_check supports_acp
-    supports_hooks acp_command acp_args instructions_file permission_modes options_schema
+    supports_hooks instructions_file permission_modes options_schema
     options_schema_merge print_args title_model args_append
     """
 )

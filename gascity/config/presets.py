@@ -32,6 +32,8 @@ class Preset:
     ready_delay_ms: int = 0
     process_names: tuple[str, ...] = ()
     screens: str = ""
+    acp_command: str = ""
+    acp_args: tuple[str, ...] | None = None
     resume: Resume = NO_RESUME
     why_no_resume: str = ""
 
@@ -44,6 +46,8 @@ _PRESETS: Final = (
         ready_delay_ms=10_000,
         process_names=("claude", "node"),
         screens="claude",
+        acp_command="claude-agent-acp",
+        acp_args=(),
         resume=Resume(
             flag="--resume",
             session_id_flag="--session-id",
@@ -56,6 +60,8 @@ _PRESETS: Final = (
         ready_delay_ms=3_000,
         process_names=("codex",),
         screens="codex",
+        acp_command="codex-acp",
+        acp_args=(),
         why_no_resume=MINTS_ITS_OWN,
     ),
     Preset(
@@ -65,6 +71,7 @@ _PRESETS: Final = (
         ready_delay_ms=5_000,
         process_names=("gemini", "node"),
         screens="gemini",
+        acp_args=("--acp",),
         why_no_resume=NOT_LOOKED_UP,
     ),
     Preset(
@@ -74,6 +81,7 @@ _PRESETS: Final = (
         ready_delay_ms=5_000,
         process_names=("copilot",),
         screens="copilot",
+        acp_args=("--acp",),
         resume=Resume(
             flag="--resume",
             session_id_flag="--session-id",
@@ -85,6 +93,7 @@ _PRESETS: Final = (
         command="cursor-agent",
         process_names=("cursor-agent",),
         screens="cursor",
+        acp_args=("acp",),
         why_no_resume="it opens a new conversation without a word when the old one is gone",
     ),
     Preset(
@@ -93,6 +102,7 @@ _PRESETS: Final = (
         ready_delay_ms=8_000,
         process_names=("opencode", "node", "bun"),
         screens="opencode",
+        acp_args=("acp",),
         why_no_resume=MINTS_ITS_OWN,
     ),
     Preset(
@@ -114,6 +124,8 @@ _PRESETS: Final = (
         command="goose session",
         process_names=("goose",),
         screens="goose",
+        acp_command="goose",
+        acp_args=("acp",),
         why_no_resume=MINTS_ITS_OWN,
     ),
     Preset(
@@ -122,6 +134,7 @@ _PRESETS: Final = (
         ready_prompt_prefix="> ",
         process_names=("qwen", "node"),
         screens="qwen",
+        acp_args=("--acp",),
         why_no_resume=NOT_LOOKED_UP,
     ),
     Preset(

@@ -38,6 +38,8 @@ class Cli:
     ready_delay_ms: int = 0
     process_names: tuple[str, ...] = ()
     screens: str = ""
+    acp_command: str = ""  # what speaks the Agent Client Protocol, "" for the command itself
+    acp_args: tuple[str, ...] | None = None  # what makes it do so, None for the plain arguments
     resume: Resume = NO_RESUME
     places: Mapping[str, Origin] = field(default_factory=dict)
 
@@ -46,7 +48,7 @@ class Cli:
         changes: dict[str, Any] = {key: said[key] for key in _PLAIN if key in said}
         if not changes.get("command", "one"):
             del changes["command"]  # an empty command is one not said
-        changes |= {key: tuple(said[key]) for key in ("args", "process_names") if key in said}
+        changes |= {key: tuple(said[key]) for key in _LISTS if key in said}
         if "env" in said or said.get("env_remove"):
             env = {**self.env, **said.get("env", {})}
             gone = frozenset(said.get("env_remove", ()))
@@ -59,8 +61,19 @@ class Cli:
             changes["places"] = {**self.places, **{key: where.origin(key) for key in said}}
         return replace(self, **changes)
 
+    def over_acp(self) -> Cli:
+        """How it is started to be talked to over the protocol, which keeps its conversations."""
+        return replace(
+            self,
+            is_known=False,
+            command=self.acp_command or self.command,
+            args=self.args if self.acp_args is None else self.acp_args,
+            resume=NO_RESUME,
+        )
 
-_PLAIN: Final = ("command", "ready_prompt_prefix", "ready_delay_ms", "screens")
+
+_PLAIN: Final = ("command", "ready_prompt_prefix", "ready_delay_ms", "screens", "acp_command")
+_LISTS: Final = ("args", "process_names", "acp_args")
 
 
 def cli_of(preset: Preset) -> Cli:
@@ -73,6 +86,8 @@ def cli_of(preset: Preset) -> Cli:
         ready_delay_ms=preset.ready_delay_ms,
         process_names=preset.process_names,
         screens=preset.screens,
+        acp_command=preset.acp_command,
+        acp_args=preset.acp_args,
         resume=preset.resume,
     )
 

@@ -186,6 +186,8 @@ class ProviderPatchTable(CliFields):
     replace: bool = False
     base: str | None = None
     command: str | None = None
+    acp_command: str | None = None
+    acp_args: Words | None = None
     env_remove: Words = []
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +35,7 @@ class Hosts(Mapping[str, Runtime]):
         self._makers: Mapping[str, Callable[[], Runtime]] = {
             "tmux": self._tmux,
             "subprocess": self._subprocess,
+            **({"acp": self._acp} if find_spec("acp") is not None else {}),
         }
 
     def __getitem__(self, kind: str) -> Runtime:
@@ -50,6 +52,8 @@ class Hosts(Mapping[str, Runtime]):
 
     def why_absent(self, kind: str) -> str:
         """What follows "there is no runtime KIND here"."""
+        if kind == "acp":
+            return ": it needs the extra, pip install 'gascity[acp]'"
         return f"; there are {', '.join(sorted(self._makers))} and {KIND}SCRIPT"
 
     def _tmux(self) -> Runtime:
@@ -65,6 +69,12 @@ class Hosts(Mapping[str, Runtime]):
     def _subprocess(self) -> Runtime:
         folder = Path(self._city.path) / STATE / "subprocess"
         return SubprocessRuntime(folder, city=self._city.path)
+
+    def _acp(self) -> Runtime:
+        """Loaded when a session wants it: its library is large."""
+        from gascity.runtimes.acp import AcpRuntime
+
+        return AcpRuntime(Path(self._city.path) / STATE / "acp", city=self._city.path)
 
     def _script(self, kind: str) -> Runtime:
         """One runtime a script; what it is called with is the controller's environment (R69)."""

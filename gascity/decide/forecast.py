@@ -158,5 +158,5 @@ def _blocks(
 
 def _may_forget(agent: Agent) -> bool:
     """Whether people attach to a command of which nobody knows how it resumes."""
-    wants = agent.attach and agent.wake_mode is WakeMode.RESUME
+    wants = agent.attach and agent.wake_mode is WakeMode.RESUME and agent.runtime != "acp"
     return wants and not agent.preset_known and not agent.resume.can_resume

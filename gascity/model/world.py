@@ -29,11 +29,16 @@ class Truth(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """A question that stops the turn until somebody answers (R79)."""
+    """A question that stops the turn until somebody answers (R79).
+
+    `request` and `options` are there where the runtime itself can give the answer.
+    """
 
     kind: str  # "permission", "plan", "choice", "trust", ...
     question: str = ""
     since: datetime | None = None
+    request: str = ""
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

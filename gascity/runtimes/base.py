@@ -35,6 +35,10 @@ class Unable(Exception):
     """This runtime never does that, for it does not declare the ability; nothing was tried."""
 
 
+class NoSuchAnswer(Exception):
+    """Nothing is asked, or not that; the text says what may be answered."""
+
+
 class Ability(StrEnum):
     """What a runtime can do with a session besides hosting it; each declares its own."""
 
@@ -42,11 +46,13 @@ class Ability(StrEnum):
     SEND = "send"  # hand it a line
     INTERRUPT = "interrupt"  # break off its turn
     ATTACH = "attach"  # give a person its terminal
+    RESPOND = "respond"  # answer the question that it is pending on
     EXIT_STATUS = "exit_status"  # say how it ended
     OUTLIVE = "outlive"  # sessions go on without the controller, and the next one finds them
 
 
-EVERYTHING: Final = frozenset(Ability)
+BY_TERMINAL: Final = frozenset(Ability) - {Ability.RESPOND}
+"""What a host of terminals can do: a question on a screen is answered by whoever attaches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +60,8 @@ class Spec:
     """Everything needed to host one session, complete: nothing is inherited by accident (R69).
 
     `command` goes to `/bin/sh -c` unchanged. `env` is the whole environment. `prompt_prefix`,
-    `screens` and `process_names` say how readiness and idleness look for this agent.
+    `screens` and `process_names` say how readiness and idleness look for this agent. `fresh`: a
+    runtime that keeps conversations itself begins a new one.
     """
 
     name: str
@@ -68,6 +75,7 @@ class Spec:
     screens: str = ""
     process_names: tuple[str, ...] = ()
     ready_delay_ms: int = 0
+    fresh: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,5 +199,21 @@ class WaitsForIdle(Protocol):
 
         Raises:
             RuntimeUnreachable: no judgement was possible.
+        """
+        ...
+
+
+@runtime_checkable
+class Responds(Protocol):
+    """A runtime that can answer the question a session is pending on (R79)."""
+
+    async def respond(self, name: str, answer: str, *, token: str, request: str = "") -> str:
+        """Answer with an option, by its number from 1, its id, its name or the start of its kind.
+
+        `request` "" means the oldest open question. Returns the name of the chosen option.
+
+        Raises:
+            NoSuchAnswer: no such question is open, or it has no such option.
+            RuntimeUnreachable: no run of that name carries the token.
         """
         ...

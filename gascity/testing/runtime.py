@@ -16,7 +16,7 @@ import anyio
 from gascity.model.reading import Known, Reading, Unclear, Unsupported
 from gascity.model.world import Exit, Pending, ScreenVerdict, Sighting, Support, Truth
 from gascity.runtimes.base import (
-    EVERYTHING,
+    BY_TERMINAL,
     Ability,
     Boundary,
     Listing,
@@ -65,7 +65,7 @@ class ClockOnlyRuntime:
     @property
     def abilities(self) -> frozenset[Ability]:
         """Everything, but for attaching where nobody's attachment would be seen."""
-        return EVERYTHING if self._support.attachment_signal else EVERYTHING - {Ability.ATTACH}
+        return BY_TERMINAL if self._support.attachment_signal else BY_TERMINAL - {Ability.ATTACH}
 
     async def list(self, watches: Collection[Watch]) -> Listing:
         """A sighting of every watched session."""

@@ -9,11 +9,13 @@ from typing import Final
 import pytest
 
 from tests.integration.rig import RuntimeRig, TmuxRig, opened
+from tests.integration.rig_acp import AcpRig
 from tests.integration.rig_exec import ExecRig
 from tests.integration.rig_fake import FakeRig
 from tests.integration.rig_subprocess import SubprocessRig
 
 RIGS: Final[dict[str, type[RuntimeRig]]] = {
+    "acp": AcpRig,
     "exec": ExecRig,
     "fake": FakeRig,
     "subprocess": SubprocessRig,

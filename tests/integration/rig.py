@@ -39,7 +39,8 @@ class RuntimeRig(ABC):
     runtime: Runtime
     token_number = 0
     lacks: frozenset[str] = frozenset()
-    """Questions and abilities of `FEATURES` that the runtime declares not to have."""
+    """Of `FEATURES` what the runtime declares not to have; "host": nothing there can hang."""
+    conditions = frozenset({"idle", "busy", "permission", "unknown", "draft", "background", "exit"})
     PROMPT = "❯"
 
     def __init__(self, folder: Path) -> None:
@@ -117,6 +118,8 @@ class RuntimeRig(ABC):
 
 class TmuxRig(RuntimeRig):
     """Real tmux on a socket in the test's folder."""
+
+    lacks = frozenset({Ability.RESPOND})
 
     KEYS: Final = {
         "busy": ("work 600", "Enter"),

@@ -22,7 +22,7 @@ EXAMPLE: Final = REPOSITORY / "examples" / "04_session_script" / "gc-session-fil
 class ExecRig(RuntimeRig):
     """Stand-ins without a terminal, hosted by a script."""
 
-    lacks = frozenset({Ability.EXIT_STATUS})
+    lacks = frozenset({Ability.EXIT_STATUS, Ability.RESPOND})
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

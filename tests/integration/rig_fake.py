@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gascity.model.world import Exit, Pending, ScreenVerdict
-from gascity.runtimes.base import Runtime, Spec
+from gascity.runtimes.base import Ability, Runtime, Spec
 from gascity.testing.clock import FakeClock
 from gascity.testing.hosted import FakeHost
 from gascity.testing.runtime import FakeRuntime
@@ -18,6 +18,8 @@ from tests.integration.rig import CITY, RuntimeRig
 
 class FakeRig(RuntimeRig):
     """A host of fields. Conditions that a real agent brings about are set."""
+
+    lacks = frozenset({Ability.RESPOND})
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

@@ -68,7 +68,14 @@ class SubprocessRig(PipedRig):
     """A folder of sessions; it is hung while a file stands in its place."""
 
     lacks = frozenset(
-        {"idle_boundary", "pending_signal", "attachment_signal", Ability.SEND, Ability.ATTACH}
+        {
+            "idle_boundary",
+            "pending_signal",
+            "attachment_signal",
+            Ability.SEND,
+            Ability.ATTACH,
+            Ability.RESPOND,
+        }
     )
 
     def __init__(self, folder: Path) -> None:

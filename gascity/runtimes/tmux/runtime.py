@@ -21,7 +21,7 @@ import anyio
 from gascity.model.world import Exit, Limit, Sighting, Support
 from gascity.runtimes.background import HELPER_S
 from gascity.runtimes.base import (
-    EVERYTHING,
+    BY_TERMINAL,
     Ability,
     Boundary,
     Listing,
@@ -116,8 +116,8 @@ class TmuxRuntime:
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """All there are."""
-        return EVERYTHING
+        """What terminals can."""
+        return BY_TERMINAL
 
     @property
     def server(self) -> ServerId | None:

@@ -323,6 +323,7 @@ def test_shells_are_named_in_few_places_only() -> None:
                 shells.add(module)
     assert shells == {
         "observe/commands.py",
+        "runtimes/acp/hosted.py",
         "runtimes/bounded.py",
         "runtimes/subprocess/keeper.py",
         "runtimes/tmux/launch.py",

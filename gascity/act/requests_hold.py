@@ -157,6 +157,7 @@ def pin_object(session: Session, pin: Pin) -> dict[str, Any]:
         "reason": pin.reason,
         "at": time_text(pin.at),
         "expires_at": time_text(pin.expires_at),
+        "held": pin.held,
     }
 
 

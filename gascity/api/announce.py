@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 KEEP_S: Final = 1.0  # how often to call `keep`; a controller waits for several of them
 REFUSED_S: Final = 5.0  # until somebody who was refused asks again
+RENEW_S: Final = 24 * 3600.0  # a controller believes no connection for longer than 25 hours
 _MOST_BYTES: Final = 1 << 16
 
 
@@ -42,6 +43,8 @@ class Announcement:
         self._line = json.dumps(said).encode() + b"\n"
         self._socket: socket.socket | None = None
         self._heard = b""
+        self._before: socket.socket | None = None  # what holds the turn until the new one does
+        self._renew_at = 0.0
         self._not_before = 0.0
         self.is_open = False  # whether a controller said that it knows
         self.problem = ""  # why none does, for people
@@ -50,6 +53,8 @@ class Announcement:
         """Announce it, or again where the controller was replaced; hear what it says. No waits."""
         if self._socket is not None:
             self._listen(self._socket)
+        if self.is_open and time.monotonic() >= self._renew_at:
+            self._before, self._socket, self.is_open = self._socket, None, False
         if self._socket is None and time.monotonic() >= self._not_before:
             self._announce()
 
@@ -65,9 +70,10 @@ class Announcement:
 
     def close(self) -> None:
         """The turn is over."""
-        if self._socket is not None:
-            self._socket.close()
-        self._socket, self._heard, self.is_open = None, b"", False
+        for connection in (self._socket, self._before):
+            if connection is not None:
+                connection.close()
+        self._socket, self._before, self._heard, self.is_open = None, None, b"", False
 
     def _announce(self) -> None:
         connection = socket.socket(socket.AF_UNIX)
@@ -103,11 +109,18 @@ class Announcement:
             self.close()
 
     def _answer(self, reply: dict[str, Any]) -> None:
-        if reply.get("ok") is not True:
+        if reply.get("ok") is not True and self._before is not None and self._socket is not None:
+            self._socket.close()
+            self._socket, self._before, self._heard = self._before, None, b""
+            self.is_open, self._renew_at = True, time.monotonic() + REFUSED_S
+        elif reply.get("ok") is not True:
             self.close()
             self._put_off(str(reply.get("what") or "refused"))
         elif reply.get("open") is True:
-            self.is_open = True
+            self.is_open, self._renew_at = True, time.monotonic() + RENEW_S
+            if self._before is not None:
+                self._before.close()
+                self._before = None
         else:  # it was open for as long as one may be: the next `keep` announces it anew
             self.close()
 

@@ -81,7 +81,7 @@ def _list(args: argparse.Namespace) -> int:
     rows = [
         [
             str(pin.get("session", "")),
-            local_time(pin.get("expires_at")),
+            "its command ends" if pin.get("held") else local_time(pin.get("expires_at")),
             str(pin.get("owner", "")),
             str(pin.get("reason", "")),
         ]

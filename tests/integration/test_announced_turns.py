@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from gascity.act.requests_turn import TURN_MOST_S
 from gascity.api import announce, server
 from gascity.api.announce import Announcement
 from gascity.observe.clock import SystemClock
+from gascity.observe.recollection import ANNOUNCE_AGAIN_S
 from tests.desk import FakeDesk, awake
 from tests.integration.test_control_socket import House, folder, served
 from tests.polling import wait_until
@@ -106,6 +108,35 @@ def test_a_new_controller_is_told_again(folder: Path) -> None:
     one.close()
 
 
+def test_a_long_turn_is_announced_anew_before_it_is_taken_to_be_over(house: House) -> None:
+    """R48: at no moment is there none: the old connection ends once the new one is known."""
+    with announced(house) as one:
+        [first] = house.desk.turns
+        one._renew_at = 0.0
+        seen = []
+
+        def renewed() -> bool:
+            seen.append(list(house.desk.turns))
+            return one.is_open and first not in house.desk.turns
+
+        kept(one, renewed)
+        assert all(seen)
+        assert len(house.desk.turns) == 1
+        assert one._renew_at > 0.0
+
+
+def test_a_renewal_that_is_refused_keeps_what_there_was(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R9: with no room for a second connection the first goes on holding the turn."""
+    with announced(house) as one:
+        turns = list(house.desk.turns)
+        monkeypatch.setattr(server, "MAX_TURNS", 1)
+        one._renew_at = 0.0
+        kept(one, lambda: one.is_open and one._renew_at > 0.0)
+        assert house.desk.turns == turns
+
+
 def test_an_earlier_run_is_refused_and_does_not_insist(house: House) -> None:
     """R63: it is told why, and asks again a few times a minute at most."""
     one = Announcement(str(house.city), session="mayor", token="token-0")
@@ -169,6 +200,5 @@ def test_a_city_of_waiting_agents_leaves_room_for_commands(
 
 def test_it_asks_again_well_within_the_time_it_is_waited_for() -> None:
     """R9: a controller waits long enough for several tries of everybody."""
-    from gascity.observe.recollection import ANNOUNCE_AGAIN_S
-
     assert max(announce.KEEP_S, announce.REFUSED_S) * 2 <= ANNOUNCE_AGAIN_S
+    assert announce.RENEW_S < TURN_MOST_S

@@ -114,6 +114,8 @@ def test_a_command_under_gc_busy_is_a_turn_and_a_pin(city: RealCity) -> None:
     city.patrol(3)
     assert {"pin", "turn_open"} <= {*city.session("busy")["blockers"]}
     [pin] = city.ask("pins")["pins"]
+    assert pin["held"] is True
+    assert "its command ends" in city.gc("pin", "--list").out
     pid = int(pin["owner"].removeprefix("busy:"))
     assert "busy -- sleep 600" in city.tree("busy")[pid]
     os.kill(pid, signal.SIGKILL)

@@ -86,8 +86,7 @@ class Reading:
         try:
             data, status = read_root(path)
         except Unreadable as fault:
-            if not fault.is_missing:
-                self._error(label, fault.what, fault.remedy)
+            self._refuse(label, path, fault)
             return None
         return self._parse(label, data) if self._is_trusted(label, status, path.parent) else None
 
@@ -102,8 +101,7 @@ class Reading:
         try:
             data, status, real = read_fragment(pack, name, pack, whole="pack")
         except Unreadable as fault:
-            if not fault.is_missing:
-                self._error(label, fault.what, fault.remedy)
+            self._refuse(label, pack / name, fault)
             return None
         trusted = self._is_trusted(label, status, real.parent, whole=pack)
         return self._parse(label, data) if trusted else None
@@ -114,11 +112,17 @@ class Reading:
         try:
             found, status = subfolders(pack, name)
         except Unreadable as fault:
-            if not fault.is_missing:
-                self._error(label, fault.what, fault.remedy)
+            self._refuse(label, pack / name, fault)
             return []
         self._hash.update("\0".join((label, *found)).encode("utf-8", "surrogateescape"))
         return found if self._is_trusted(label, status, pack, whole=pack) else []
+
+    def _refuse(self, label: str, path: Path, fault: Unreadable) -> None:
+        """Say why a file is not read; one that is simply not there needs no word."""
+        if not fault.is_missing:
+            self._error(label, fault.what, fault.remedy)
+        elif os.path.lexists(path):
+            self._error(label, "a link that leads nowhere", "mend it or remove it")
 
     def watch(self, path: Path) -> str:
         """Note a file or folder, so that a later look sees it appear or change; its name."""

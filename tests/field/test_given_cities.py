@@ -15,6 +15,7 @@ import pytest
 
 from gascity.config.load import load_city
 from gascity.config.requested import requested
+from gascity.config.write import effective_toml
 from gascity.model.city import Agent, City
 from tests.field.cities import NAMES, VIEWS, entry, expected, needed
 
@@ -89,6 +90,20 @@ def test_a_real_city_is_composed_as_somebody_else_composed_it(name: str, view: s
     found = set(differences(result.city, wanted["agents"]))
     assert found - known == set()
     assert found <= known
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in REFUSED])
+def test_a_real_city_written_out_is_one_file_that_means_the_same(name: str, tmp_path: Path) -> None:
+    """`gc config show` is the city in force: the same agents, windows and sessions (CFG-14)."""
+    city = load_city(entry(name), pack_map=VIEWS["with_remote_packs"]).city
+    assert city is not None
+    (tmp_path / "city.toml").write_text(effective_toml(city), encoding="utf-8")
+    again = load_city(tmp_path).city
+    assert again is not None
+    assert again.named_sessions == city.named_sessions
+    assert list(again.agents) == list(city.agents)
+    for identity, agent in city.agents.items():
+        assert facts(again, again.agents[identity]) == facts(city, agent)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -91,6 +91,23 @@ def test_files_of_a_pack_are_inside_it(city: Path) -> None:
     assert refused(load_city(city), "agents")
 
 
+@pytest.mark.parametrize(
+    "name", ["pack.toml", ".gc/site.toml", "p/agents/a/agent.toml", "p/agents"]
+)
+def test_a_link_that_leads_nowhere_hides_nothing(city: Path, name: str) -> None:
+    """What it meant is not known, so the city is refused and not loaded without it (R6a)."""
+    write(city / "pack.toml", pack("root"))
+    assert load_city(city).city is not None
+    path = city / name
+    path.parent.mkdir(exist_ok=True)
+    if path.is_dir():
+        path.rename(city / "kept")
+    else:
+        path.unlink(missing_ok=True)
+    path.symlink_to("nowhere")
+    assert refused(load_city(city), "leads nowhere")
+
+
 @pytest.mark.parametrize("name", ["pack.toml", "agents/a/agent.toml"])
 def test_a_pipe_in_a_pack_is_no_file(city: Path, name: str) -> None:
     """Nobody waits for its other end (E6)."""

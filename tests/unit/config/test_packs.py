@@ -68,6 +68,10 @@ def test_a_rig_that_imports_it_itself_has_it_once(load: Load) -> None:
     }  # fmt: skip
     both = set(city_of(load, IMPORT + mine, CREW).agents)
     assert {"app/mine.guard", "app/crew.guard"} <= both
+    other = {"packs/other/pack.toml": '[pack]\nname = "o"\n[[agent]]\nname = "one"\n'}
+    its_own = own.replace("packs/crew", "packs/other")
+    agents = city_of(load, IMPORT + its_own, {**CREW, **other}).agents
+    assert [one for one in agents if "/" in one] == ["app/crew.one"]
 
 
 def test_what_a_rig_brings_for_the_city_is_taken_in_once(load: Load) -> None:

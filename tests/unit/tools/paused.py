@@ -46,12 +46,14 @@ class Paused:
             self._clock.jump(seconds)
         await self.settle()
 
-    def timers(self) -> int:
-        """How many timers the event loop still holds (on trio: whether there is any)."""
+    def timers(self) -> list[float]:
+        """In how many seconds each timer is due that the event loop holds (on trio: the first)."""
         if self._clock is None:
             loop: Any = asyncio.get_running_loop()
-            return sum(not handle.cancelled() for handle in loop._scheduled)
-        return int(trio.lowlevel.current_statistics().seconds_to_next_deadline != float("inf"))
+            live = [handle for handle in loop._scheduled if not handle.cancelled()]
+            return sorted(handle.when() - loop.time() for handle in live)
+        due = trio.lowlevel.current_statistics().seconds_to_next_deadline
+        return [] if due == float("inf") else [due]
 
     def tasks(self) -> int:
         """How many tasks there are."""

@@ -255,7 +255,7 @@ def test_a_cancelled_turn_cancels_what_is_not_finished(
         assert statuses(seen[-1]) == ["succeeded", "failed", "cancelled", "cancelled"]
         assert [one.is_terminal for one in seen].index(True) == len(seen) - 1
         assert seen[-1].blocks[:2] == seen[-2].blocks[:2]
-        assert (paused.timers(), paused.tasks()) == (0, tasks)
+        assert (paused.timers(), paused.tasks()) == ([], tasks)
 
     run_paused(backend, cancelled)
 
@@ -276,7 +276,7 @@ def test_calls_beside_each_other_are_cancelled_together(backend: str) -> None:
             group.cancel_scope.cancel()
         assert statuses(seen[-1]) == ["cancelled", "succeeded", "cancelled"]
         assert [one.is_terminal for one in seen].count(True) == 1
-        assert paused.timers() == 0
+        assert paused.timers() == []
 
     run_paused(backend, cancelled)
 

@@ -77,7 +77,7 @@ def still_holds(current: Fingerprint, *, stored: str, stored_inputs: str) -> boo
     """
     if not stored:
         return False
-    if stored.split(":", 1)[0] == current.value.split(":", 1)[0]:
+    if stored.startswith(f"v{VERSION}:"):
         return stored == current.value
     try:
         then = json.loads(stored_inputs)

@@ -18,7 +18,7 @@ from gascity.model.events import Event
 from gascity.model.plan import Plan
 from gascity.model.reading import Known, Unclear
 from gascity.model.session import PolicyNote, Session, SleepIntent, SleepReason, State
-from gascity.model.world import Demand, DrainPhase, ProbeResult, Walk, World
+from gascity.model.world import Demand, DrainPhase, ProbeResult, ScreenVerdict, Walk, World
 from gascity.testing.builders import (
     BLIND,
     NOON,
@@ -327,6 +327,71 @@ def test_verdicts_say_why() -> None:
         "starting because of config"
         in decided(a_world(CITY, starting(), seen=running(idle_s=1)))[0].verdict
     )
+
+
+SENTENCES: list[tuple[World, str]] = [
+    (
+        a_world(CITY, awake(), seen=unseen("")),
+        "left as it is, because its runtime could not be asked (no answer)",
+    ),
+    (
+        a_world(CITY, awake(), seen=unseen("hung")),
+        "left as it is, because its runtime could not be asked (hung)",
+    ),
+    (a_world(CITY, draining()), "going to sleep; a hard wake still brings it back"),
+    (
+        a_world(CITY, starting(), seen=running(idle_s=1), work={"mayor": "w"}),
+        "starting because of work, config",
+    ),
+    (
+        a_world(a_city(agent(), session_sleep={}), awake()),
+        "awake, and never sleeps when idle: sleep is off (legacy_off)",
+    ),
+    (
+        a_world(CITY, awake(), seen=running(attached=Known(1)), work={"mayor": "w"}),
+        "awake, kept from sleeping by work, attached",
+    ),
+    (
+        a_world(CITY, awake()),
+        "idle past its keep-warm window; about to be checked and put to sleep",
+    ),
+    (a_world(CITY, cold()), "asleep (idle); config alone does not wake it"),
+]
+
+
+@pytest.mark.parametrize(("world", "sentence"), SENTENCES, ids=[one[1] for one in SENTENCES])
+def test_a_verdict_is_one_sentence(world: World, sentence: str) -> None:
+    """The very words that `gc status` and `gc why` show (STAT-11)."""
+    assert decided(world)[0].verdict == sentence
+
+
+def test_an_edge_says_when_and_what_it_is_about() -> None:
+    """All of an event that a reader greps for (EVT-01, EVT-08, EVT-10, R54)."""
+    timed = edges(a_world(CITY, awake()), support={"gc-mayor": Known(TIMED)})
+    told = {str(one.type): one for one in timed.events}
+    changed, updated = told["session.sleep_capability_changed"], told["session.updated"]
+    assert (changed.ts, changed.subject, changed.message) == (NOON, "mayor", "full → timed_only")
+    assert changed.payload["snapshot"]["evaluated_at"] == "2026-03-01T12:00:00Z"
+    busy = edges(
+        a_world(CITY, awake()),
+        sightings={"gc-mayor": running(attached=Known(1), screen=ScreenVerdict.BUSY)},
+    )
+    assert [one.message for one in busy.events] == ["attached, idle_boundary"]
+    assert updated.payload["suppressed"] is False
+
+
+def test_what_is_kept_of_the_snapshot_is_small_and_of_now() -> None:
+    """Compact JSON on the record (META-17, R42)."""
+    world = a_world(CITY, awake())
+    kept = record_of(decide(world), world).diagnostics.snapshot
+    assert json.loads(kept) == snapshot(decided(world)[0], now=NOON)
+    assert kept == json.dumps(json.loads(kept), separators=(",", ":"))
+
+
+def test_the_noted_policy_says_why_it_was_adjusted() -> None:
+    """The adjustment is on the record, also after a look that failed closed (META-07)."""
+    world = a_world(CITY, awake(), seen=running(attached=Unclear("?")))
+    assert record_of(decide(world), world).policy.adjustment == "unclear:attachment"
 
 
 def test_a_sleeper_shows_what_could_wake_it() -> None:

@@ -105,6 +105,19 @@ def test_it_is_the_same_in_another_process() -> None:
     assert done.stdout.strip() == of().value
 
 
+def test_no_sleep_is_recorded_by_its_word() -> None:
+    """What is on disk says `off`, which no window of this or another version is (FP-01)."""
+    off = of(policy=replace(POLICY, effective=OFF))
+    assert json.loads(off.inputs)["effective"] == "off"
+
+
+def test_one_of_this_version_is_compared_as_a_whole() -> None:
+    """Even a garbled one that begins like ours is not judged by its inputs (R73)."""
+    now = of()
+    assert still_holds(now, stored=now.value, stored_inputs="")
+    assert not still_holds(now, stored="v1:be:ef", stored_inputs=now.inputs)
+
+
 def test_a_version_before_compares_what_was_recorded() -> None:
     """An upgrade re-arms nobody unless an input both know has changed (R73, F31)."""
     now = of()

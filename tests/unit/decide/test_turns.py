@@ -8,18 +8,22 @@ from typing import Any
 import pytest
 
 from gascity.decide.drain import Phase, Verdict
+from gascity.decide.idle import turn_blockers
+from gascity.decide.normalize import normalize_session
 from gascity.decide.relook import DrainContext, relook
 from gascity.decide.tick import decide
 from gascity.model.duration import OFF, seconds
-from gascity.model.plan import Drain, Start, Stop
+from gascity.model.plan import Blocker, Drain, Start, Stop
 from gascity.model.session import Session, StopReason
-from gascity.model.world import World
+from gascity.model.world import Memory, OpenTurn, World
 from gascity.testing.builders import (
     BLIND,
     FULL,
     NOON,
     TIMED,
     a_city,
+    a_note,
+    a_pin,
     a_world,
     action_of,
     agent,
@@ -31,6 +35,7 @@ from gascity.testing.builders import (
     draining,
     headless,
     record_of,
+    running,
     stopped,
 )
 
@@ -53,6 +58,58 @@ def test_an_open_turn_blocks_sleep(kind: str) -> None:
     assert (decision.blocker_names, action) == (("turn_open",), None)
     assert decision.blockers[0].detail == "sleep 60s"
     assert decision.verdict == "awake, kept from sleeping by turn_open"
+
+
+def test_all_that_goes_on_in_a_turn_is_said_once() -> None:
+    """Two calls at a time, one of them twice (R48, BLK-07)."""
+    turns = tuple(OpenTurn(token="t1", what=what) for what in ("build", "sleep 60s", "build", ""))
+    [blocker] = turn_blockers(awake(), Memory(turns={"gc-mayor": turns}))
+    assert blocker == Blocker(name="turn_open", detail="build, sleep 60s")
+
+
+def test_a_noted_turn_that_nobody_holds_says_so() -> None:
+    """Between its end and the next patrol, and right after a restart (R48)."""
+    assert turn_blockers(noted(), Memory()) == [Blocker(name="turn_open", detail="just ended")]
+    assert turn_blockers(noted(), Memory(turns_unsure_until=ahead(7))) == [
+        Blocker(name="turn_open", detail="may be announced again")
+    ]
+
+
+def test_a_held_pin_ends_with_the_turn_of_its_owner() -> None:
+    """Not with another's, and not while turns may be announced again (R18, NORM-10)."""
+    held = replace(a_pin("ann"), held=True)
+    session = awake(pins=(held, a_pin("bob")))
+
+    def kept(memory: Memory) -> tuple[str, ...]:
+        after = normalize_session(session, running(), memory, now=NOON)
+        return tuple(pin.owner for pin in after.pins)
+
+    def of(owner: str) -> Memory:
+        return Memory(turns={"gc-mayor": (OpenTurn(token="", owner=owner),)})
+
+    assert kept(of("ann")) == ("ann", "bob")
+    assert kept(of("cy")) == kept(Memory()) == ("bob",)
+    assert kept(Memory(turns_unsure_until=ahead(7))) == ("ann", "bob")
+
+
+def test_a_lapsed_pin_takes_no_request_with_it() -> None:
+    """Each request lapses by its own time (NORM-10)."""
+    asked = {"attach_intent": a_note(), "wake_request": a_note("bob")}
+    session = awake(pins=(a_pin(left=0),), **asked)
+    after = normalize_session(session, running(), now=NOON)
+    assert (after.pins, after.attach_intent, after.wake_request) == (
+        (),
+        session.attach_intent,
+        session.wake_request,
+    )
+
+
+def test_a_turn_of_another_run_is_not_noted() -> None:
+    """Only the run that is up is in it (R48)."""
+    memory = Memory(turns={"gc-mayor": (OpenTurn(token="t0"),)})
+    assert normalize_session(awake(), running(), memory, now=NOON).open_turn == ""
+    memory = Memory(turns={"gc-mayor": (OpenTurn(token="t1"),)})
+    assert normalize_session(awake(), running(), memory, now=NOON).open_turn == "t1"
 
 
 def test_it_is_noted_once_and_reported_as_an_edge() -> None:

@@ -39,14 +39,14 @@ class Phase(StrEnum):
 class Effect(StrEnum):
     """What is done to the world at a phase."""
 
-    WAIT_FOR_IDLE = auto()
-    SAVE_PENDING = auto()
-    STOP_RUNTIME = auto()
-    SAVE_CONFIRMED = auto()
-    SAVE_ASLEEP = auto()
-    CLEAR_INTENT = auto()
-    CLEAR_AND_START = auto()
-    NOTHING = auto()
+    WAIT_FOR_IDLE = "wait_for_idle"
+    SAVE_PENDING = "save idle-stop-pending"
+    STOP_RUNTIME = "stop"
+    SAVE_CONFIRMED = "save idle-stop-confirmed"
+    SAVE_ASLEEP = "save asleep"
+    CLEAR_INTENT = "clear intent"
+    CLEAR_AND_START = "clear intent and start"
+    NOTHING = "nothing"
 
 
 class Verdict(StrEnum):

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
@@ -19,11 +18,10 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
 from gascity.tools.mcp_http import bound
+from tests.mcp_client import NOT_A_COUNT, TOO_LONG, converse
 from tests.polling import wait_until
 from tests.terminal import environment, gc
 
-NOT_A_COUNT = "seconds must be a non-negative integer"
-TOO_LONG = "seconds must not exceed 86400 (24 hours)"
 LEFT = "its connection was closed"
 
 in_both_eras = pytest.mark.parametrize("era", ["legacy", "auto"])
@@ -140,38 +138,7 @@ def test_what_only_a_client_by_hand_sends_is_refused_like_the_rest(server: Runni
 @in_both_eras
 def test_the_sdk_client_calls_it(era: str, server: Running) -> None:
     """0, 2, three at once, 86400 and cancel, refusals, progress (TOOL-06..TOOL-17, R47..R49)."""
-    told: list[float | None] = []
-
-    async def listen(progress: float, total: float | None, message: str | None) -> None:
-        told.append(total)
-
-    async def main() -> None:
-        async with Client(server.url, mode=era) as client:
-
-            async def sleep(seconds: object, **more: Any) -> tuple[str, bool]:
-                result = await client.call_tool("sleep", {"seconds": seconds}, **more)
-                return result.content[0].text, result.is_error
-
-            assert [tool.name for tool in (await client.list_tools()).tools] == ["sleep"]
-            assert await sleep(0) == ("Slept for 0 second(s).", False)
-            for bad in (-1, 5.0, "5", True, None):
-                assert await sleep(bad) == (NOT_A_COUNT, True)
-            for bad in (86_401, 10**30):
-                assert await sleep(bad) == (TOO_LONG, True)
-            began = anyio.current_time()
-            async with anyio.create_task_group() as group:
-                for _ in range(3):
-                    group.start_soon(sleep, 2)
-            took = anyio.current_time() - began
-            assert 2 <= took < 5.9, "beside each other, not after each other"
-            assert await sleep(5, progress_callback=listen) == ("Slept for 5 second(s).", False)
-            with anyio.move_on_after(0.5) as scope:
-                await sleep(86_400)
-            assert scope.cancelled_caught
-            assert await sleep(0) == ("Slept for 0 second(s).", False)
-
-    anyio.run(main)
-    assert told == [5]
+    anyio.run(converse, server.url, era)
     assert server.end() == 0
 
 

@@ -14,14 +14,11 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from tests.mcp_client import NOT_A_COUNT, TOO_LONG, converse
 from tests.polling import wait_until
 from tests.terminal import environment, gc
-
-NOT_A_COUNT = "seconds must be a non-negative integer"
-TOO_LONG = "seconds must not exceed 86400 (24 hours)"
 
 in_both_eras = pytest.mark.parametrize("era", ["legacy", "auto"])
 
@@ -144,38 +141,7 @@ def test_a_signal_ends_it_at_once(server: subprocess.Popen[str], number: signal.
 @in_both_eras
 def test_the_sdk_client_calls_it(era: str, tmp_path: Path) -> None:
     """0, 2, three at once, 86400 and cancel, refusals, progress (TOOL-06..TOOL-17, R47..R49)."""
-    told: list[float | None] = []
-
-    async def listen(progress: float, total: float | None, message: str | None) -> None:
-        told.append(total)
-
-    async def main() -> None:
-        async with Client(stdio_client(parameters(tmp_path)), mode=era) as client:
-
-            async def sleep(seconds: object, **more: Any) -> tuple[str, bool]:
-                result = await client.call_tool("sleep", {"seconds": seconds}, **more)
-                return result.content[0].text, result.is_error
-
-            assert [tool.name for tool in (await client.list_tools()).tools] == ["sleep"]
-            assert await sleep(0) == ("Slept for 0 second(s).", False)
-            for bad in (-1, 5.0, "5", True, None):
-                assert await sleep(bad) == (NOT_A_COUNT, True)
-            for bad in (86_401, 10**30):
-                assert await sleep(bad) == (TOO_LONG, True)
-            began = anyio.current_time()
-            async with anyio.create_task_group() as group:
-                for _ in range(3):
-                    group.start_soon(sleep, 2)
-            took = anyio.current_time() - began
-            assert 2 <= took < 5.9, "beside each other, not after each other"
-            assert await sleep(5, progress_callback=listen) == ("Slept for 5 second(s).", False)
-            with anyio.move_on_after(0.5) as scope:
-                await sleep(86_400)
-            assert scope.cancelled_caught
-            assert await sleep(0) == ("Slept for 0 second(s).", False)
-
-    anyio.run(main)
-    assert told == [5]
+    anyio.run(converse, stdio_client(parameters(tmp_path)), era)
 
 
 @pytest.mark.slow

@@ -28,13 +28,17 @@ STORE_READS: Final = {f"query {kind}": kind for kind in (SESSION, TASK, WAIT)}
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One answer a controller got: when, and what it said, or the records as they were then."""
+    """One answer a controller got: when, and what it said, or the records as they were then.
+
+    `activity` is what was last read about it at a probe.
+    """
 
     seq: int
     value: object = None
     at: datetime | None = None
     failed: bool = False
     records: Records | None = None
+    activity: object = None
 
 
 @dataclass(slots=True)
@@ -65,9 +69,11 @@ class Overseer:
                 self._judge_stop(moment.of, moment.note)
             return
         records = self.records() if moment.call in STORE_READS else None
-        now = self.records().now if moment.call == "wait_for_idle" else None
+        probed = moment.call == "wait_for_idle"
+        now = self.records().now if probed else None
+        activity = self._value("activity", moment.of) if probed else None
         self._reads[moment.call, moment.of] = Read(
-            self._seq, moment.value, now, moment.failed, records
+            self._seq, moment.value, now, moment.failed, records, activity
         )
         if moment.call == "stop":
             self._stopped[moment.of] = self._seq
@@ -115,9 +121,14 @@ class Overseer:
         return None
 
     def _judge_activity(self, name: str) -> None:
-        """PROBE-02: what it did after the probe voids the probe."""
+        """PROBE-02: what it did after the probe voids the probe.
+
+        What was dated alike before the probe happened before it, however the clock was set since.
+        """
         probe, activity = self._reads.get(("wait_for_idle", name)), self._value("activity", name)
         if probe is None or probe.at is None or probe.seq < self._life:
+            return
+        if activity == probe.activity:
             return
         if isinstance(activity, Known) and activity.value is not None and activity.value > probe.at:
             self._broken("S1", name, "stopped although it did something after the probe")

@@ -133,7 +133,7 @@ def _announced(session: Session, place: Place, ports: Ports, now: datetime) -> S
         generation=session.generation + 1,
         instance_token=secrets.token_hex(16),
         session_key=session.session_key if keeps_key else str(uuid.uuid4()),
-        runtime=agent.runtime,
+        runtime=place.runtime,
         started_hash=start_hash(agent, ports.city),
         fingerprint="",
         fingerprint_inputs="",

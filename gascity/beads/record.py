@@ -173,7 +173,7 @@ def new_session(place: Place, *, now: datetime) -> NewBead:
             "pool_managed": "true" if slot else "",
             "configured_named_session": "true" if place.named else "",
             "configured_named_mode": place.named.value if place.named else "",
-            "runtime": "" if place.agent.runtime == "tmux" else place.agent.runtime,
+            "runtime": "" if place.runtime == "tmux" else place.runtime,
             "state": State.CREATING.value,
             "state_changed_at": time_text(now),
         },

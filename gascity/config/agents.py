@@ -39,6 +39,7 @@ class Workshop:
     agent_defaults: Values
     runtime: str
     runtime_at: Origin | None
+    remote_match: str
     rigs: Mapping[str, Rig]
     providers: Providers
     problems: Problems
@@ -72,6 +73,7 @@ class Workshop:
             screens=cli.screens,
             resume=cli.resume,
             runtime=self._runtime(stack),
+            remote_match=self.remote_match,
             pool=self._pool(stack),
             depends_on=tuple(dict.fromkeys(values.get("depends_on", ()))),
             work_query=self._question(stack, "work_query"),

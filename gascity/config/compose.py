@@ -221,6 +221,7 @@ class Composition:
             agent_defaults=self.draft.agent_defaults,
             runtime=runtime,
             runtime_at=self.origins.get(("", "session.provider")),
+            remote_match=self._value(self.draft.session, "session", "remote_match", ""),
             rigs=rigs,
             providers=providers,
             problems=self.problems,

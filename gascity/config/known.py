@@ -88,7 +88,7 @@ QUIET: Final[dict[str, frozenset[str]]] = {
     "session": _keys(
         """
         setup_timeout nudge_ready_timeout nudge_retry_interval nudge_lock_timeout debounce_ms
-        display_ms remote_match acp k8s
+        display_ms acp k8s
         """
     ),
     "events": _keys("provider"),

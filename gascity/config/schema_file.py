@@ -52,6 +52,7 @@ class SessionTable(Table):
     startup_timeout: Span | None = None
     socket: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]*$", max_length=64)] | None = None
     tmux_config: str | None = None
+    remote_match: str | None = None
 
 
 class EventsTable(Table):

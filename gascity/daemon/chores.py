@@ -18,6 +18,7 @@ from gascity.beads.store import Batch, StoreBroken, StoreUnavailable
 from gascity.daemon.config_watch import ConfigWatch, Reloaded
 from gascity.daemon.pulse import first_of
 from gascity.model.events import Event, EventType
+from gascity.model.roster import session_name
 from gascity.observe.clock import JumpWatch
 from gascity.observe.ports import Ports
 from gascity.observe.world import Lookout
@@ -122,10 +123,19 @@ class Chores:
             found.append(f"config rejected, the last good one is in force: {self._config.problem}")
         if self.ports.foreign_demand:
             found.append(f"{self.ports.foreign_demand}; nobody is put to sleep")
-        for agent in self.ports.city.agents.values():
-            if self.ports.runtime(agent.runtime) is None:
-                found.append(f"{agent.identity}: {self.ports.missing(agent.runtime)}")
+        found += [
+            f"{identity}: {self.ports.missing(kind)}"
+            for identity, kind in self._routes().items()
+            if self.ports.runtime(kind) is None
+        ]
         return tuple(found)
+
+    def _routes(self) -> dict[str, str]:
+        """{agent: what hosts its sessions}, one of them where it depends on their names."""
+        return {
+            agent.identity: agent.route(session_name(agent.identity))
+            for agent in self.ports.city.agents.values()
+        }
 
     async def _try_store(self) -> None:
         """Write one small note while the store is thought to take none: nothing else would (D4).

@@ -102,7 +102,7 @@ class Controller:
             Refused: there is none of that kind here.
         """
         agent = self.ports.city.agents.get(session.template)
-        routed = agent.runtime if agent is not None else session.runtime
+        routed = agent.route(session.name) if agent is not None else session.runtime
         kinds = (session.runtime, routed) if session.was_started else (routed, session.runtime)
         for kind in kinds:
             runtime = self.ports.runtime(kind)

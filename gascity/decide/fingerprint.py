@@ -35,7 +35,7 @@ def fingerprint(place: Place, policy: Policy, kind: CapabilityClass) -> Fingerpr
         "off" if policy.effective is OFF else policy.effective.ns,
         str(policy.session_class),
         str(place.agent.wake_mode),
-        place.agent.runtime,
+        place.runtime,
         str(kind),
         place.agent.depends_on,
         place.template,

@@ -97,7 +97,7 @@ def _outlook(
     city: City, name: str, place: Place, foreign: str, measured: CapabilityClass | None
 ) -> Outlook:
     agent = place.agent
-    capability = expected_capability(agent.runtime, measured)
+    capability = expected_capability(place.runtime, measured)
     policy = effective_policy(requested_policy(agent, city), place, capability)
     held = is_suspended(city, agent)
     if held:
@@ -108,7 +108,7 @@ def _outlook(
         verdict, rule = Verdict.SLEEPS, policy.source.value
     else:
         verdict, rule = Verdict.NEVER, policy.adjustment or policy.source.value
-    blocks = () if verdict is Verdict.HELD else tuple(_blocks(agent, policy, capability, foreign))
+    blocks = () if verdict is Verdict.HELD else tuple(_blocks(place, policy, capability, foreign))
     return Outlook(
         session=name,
         agent=agent,
@@ -136,9 +136,10 @@ def expected_capability(runtime: str, measured: CapabilityClass | None = None) -
 
 
 def _blocks(
-    agent: Agent, policy: Policy, capability: Capability, foreign: str
+    place: Place, policy: Policy, capability: Capability, foreign: str
 ) -> Iterator[tuple[str, str]]:
     """What stands in the way of sleeping, or of sleeping well."""
+    agent = place.agent
     if foreign and not agent.work_query:
         yield DEMAND, foreign
     if cannot_resume(agent):
@@ -146,11 +147,11 @@ def _blocks(
     elif _may_forget(agent):
         yield RESUME, "it is not known how its command gets a conversation back"
     if capability.kind is CapabilityClass.DISABLED:
-        yield RUNTIME, f"{agent.runtime} has no clock of activity"
+        yield RUNTIME, f"{place.runtime} has no clock of activity"
     elif agent.attach and not capability.has_attachment_signal:
-        yield RUNTIME, f"{agent.runtime} cannot tell whether somebody is attached"
+        yield RUNTIME, f"{place.runtime} cannot tell whether somebody is attached"
     elif capability.kind is CapabilityClass.TIMED_ONLY:
-        yield RUNTIME, f"{agent.runtime} shows no safe moment: only a clock guards the work"
+        yield RUNTIME, f"{place.runtime} shows no safe moment: only a clock guards the work"
     mask = masked_by(agent, policy)
     if mask:
         yield IDLE_TIMEOUT, f"{mask} restarts it first"

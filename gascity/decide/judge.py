@@ -98,7 +98,7 @@ def judge(
         support=world.support.get(session.id, _UNASKED),
         sighting=seen,
         probe=world.memory.probes.get(session.id),
-        runtime=place.agent.runtime,
+        runtime=place.runtime,
     )
     policy = effective_policy(requested_policy(place.agent, world.city), place, capability)
     print_ = fingerprint(place, policy, capability.kind)

@@ -15,6 +15,11 @@ from typing import Final
 from gascity.model.duration import Duration, KeepWarm, seconds
 from gascity.model.screens import ScreenRules
 
+TMUX: Final = "tmux"
+K8S: Final = "k8s"
+AUTO: Final = "auto"  # the two words that stand for a choice among others
+HYBRID: Final = "hybrid"
+
 
 class SessionClass(StrEnum):
     """How a session is used, decided by configuration alone (CLS-01..06)."""
@@ -128,6 +133,7 @@ class Agent:
     screens: str = ""  # which screen rules apply: "claude", ... or "" for the generic prompt
     resume: Resume = Resume()
     runtime: str = "tmux"
+    remote_match: str = ""  # of `[session]`: what `hybrid` sends elsewhere
     pool: Pool | None = None
     depends_on: tuple[str, ...] = ()
     work_query: str = ""
@@ -141,6 +147,18 @@ class Agent:
         if self.wake_mode is WakeMode.FRESH:
             return SessionClass.INTERACTIVE_FRESH
         return SessionClass.INTERACTIVE_RESUME
+
+    def route(self, name: str) -> str:
+        """The runtime that hosts its session of that name (CAP-08, CAP-23, R72).
+
+        `auto` is tmux, beside agents that name another runtime themselves; `hybrid` is k8s for
+        names that contain `remote_match`, else tmux. Every other word routes to itself.
+        """
+        if self.runtime == AUTO:
+            return TMUX
+        if self.runtime == HYBRID:
+            return K8S if self.remote_match and self.remote_match in name else TMUX
+        return self.runtime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +205,7 @@ class SessionSettings:
     startup_timeout: Duration = seconds(60)
     socket: str = ""
     tmux_config: str = ""
+    remote_match: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,11 @@ class Place:
     slot: int | None = None
     named: NamedMode | None = None
 
+    @property
+    def runtime(self) -> str:
+        """What hosts it."""
+        return self.agent.route(self.name)
+
 
 def session_name(identity: str, slot: int | None = None) -> str:
     """The runtime name of an identity: letters, digits, `_` and `-` only.

@@ -188,7 +188,7 @@ def _route(session: Session, city: City) -> str:
     agent = city.agents.get(session.template)
     if agent is None or (session.state in (State.AWAKE, State.CREATING) and session.was_started):
         return session.runtime
-    return agent.runtime
+    return agent.route(session.name)
 
 
 def is_running(world: World, session_ids: Iterable[str]) -> bool:

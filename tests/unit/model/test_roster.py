@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from gascity.model.city import NamedMode, NamedSession, Rig
-from gascity.model.roster import fixed_places, is_suspended, session_name, slot_place
+import pytest
+
+from gascity.model.city import Agent, NamedMode, NamedSession, Rig
+from gascity.model.roster import Place, fixed_places, is_suspended, session_name, slot_place
 from gascity.testing.builders import a_city, agent, pooled
 
 
@@ -36,3 +38,23 @@ def test_whoever_suspends_it_is_named() -> None:
     found = [is_suspended(city, one) for one in city.agents.values()]
     assert found == ["rig r", "agent", ""]
     assert is_suspended(replace(city, suspended=True), city.agents["c"]) == "workspace"
+
+
+@pytest.mark.parametrize(
+    ("runtime", "match", "name", "routed"),
+    [
+        ("tmux", "pod", "pod-1", "tmux"),
+        ("auto", "", "mayor", "tmux"),
+        ("hybrid", "pod", "town--pod-1", "k8s"),
+        ("hybrid", "pod", "mayor", "tmux"),
+        ("hybrid", "", "mayor", "tmux"),
+        ("acp", "", "mayor", "acp"),
+        ("exec:./x", "", "mayor", "exec:./x"),
+    ],
+)
+def test_every_session_has_a_route_of_its_own(
+    runtime: str, match: str, name: str, routed: str
+) -> None:
+    """`auto` and `hybrid` are choices made per session, never runtimes (CAP-08, CAP-23, R72)."""
+    one = Agent(identity="a", name="a", runtime=runtime, remote_match=match)
+    assert Place(name=name, template="a", agent=one).runtime == routed

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tomllib
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -74,7 +75,10 @@ def _validate(args: argparse.Namespace, loaded: LoadResult) -> int:
         problems = [problem.as_dict() for problem in loaded.problems]
         incomplete = city is not None and city.incomplete
         ok = city is not None and not is_lacking
-        print_json({"schema": 1, "ok": ok, "incomplete": incomplete, "problems": problems})
+        passed = [{"table": table, "key": key, "count": count}
+                  for table, key, count in loaded.passed_over]  # fmt: skip
+        print_json({"schema": 1, "ok": ok, "incomplete": incomplete, "problems": problems,
+                    "not_read": passed})  # fmt: skip
         return DONE if ok else USAGE
     _print_problems(loaded)
     if city is None:
@@ -82,7 +86,20 @@ def _validate(args: argparse.Namespace, loaded: LoadResult) -> int:
     if is_lacking:
         raise Failure("the city is incomplete", "bring the packs that are named here", exit=USAGE)
     print(f"{safe(city.name)}: {len(city.agents)} agents, {_count(loaded)}")
+    for line in _passed_over(loaded):
+        print(safe(line))
     return DONE
+
+
+def _passed_over(loaded: LoadResult) -> Iterator[str]:
+    """What other tools read in these files and this one does not, by the table it stands in."""
+    by_table: dict[str, list[str]] = {}
+    for table, key, count in loaded.passed_over:
+        by_table.setdefault(table, []).append(f"{key} ({count})" if count > 1 else key)
+    if by_table:
+        yield "kept for other tools, not read here:"
+    for table, keys in by_table.items():
+        yield f"  {table or 'city.toml'}: {', '.join(keys)}"
 
 
 def _plan(args: argparse.Namespace, city: City) -> int:

@@ -86,7 +86,7 @@ class Workshop:
         found = {"session": self.runtime_at} if self.runtime_at else {}
         if "env" in self.workspace:
             found["env"] = self.workspace["env"][1].origin("env")
-        skip = ("base", "name", "replace", "env_remove")
+        skip = ("base", "name", "replace", "env_remove", "args_append")
         found |= {key: origin for key, origin in cli.places.items() if key not in skip}
         if "command" in found:
             found["start_command"] = found.pop("command")

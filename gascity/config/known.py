@@ -1,7 +1,7 @@
 """Keys that real cities carry for other tools of the ecosystem.
 
-`QUIET` ones are accepted without a word: they change nothing that this product decides. `UNUSED`
-ones would change what runs, so one warning a load says that they do not. A key in neither list, and
+`QUIET` ones are accepted and counted: they change nothing that this product decides. `UNUSED` ones
+would change what runs, so one warning a load says that they do not. A key in neither list, and
 not in the schema, is reported with its nearest neighbour.
 
 Source: DESIGN §1 (R5)
@@ -31,7 +31,7 @@ _PROVIDER_QUIET: Final = _keys(
     """
     display_name prompt_mode prompt_flag emits_permission_warning path_check supports_acp
     supports_hooks instructions_file permission_modes options_schema
-    options_schema_merge print_args title_model args_append
+    options_schema_merge print_args title_model
     """
 )
 
@@ -46,7 +46,7 @@ QUIET: Final[dict[str, frozenset[str]]] = {
         formulas doctor commands global service webhook defaults upstreams runtimes pricing agents
         """
     ),
-    "pack": _keys("schema version description requires"),
+    "pack": _keys("version description requires"),
     "import": frozenset(),
     "pack ref": frozenset(),
     "site": _keys("workspace_prefix"),
@@ -56,7 +56,6 @@ QUIET: Final[dict[str, frozenset[str]]] = {
     "workspace": _keys(
         """
         prefix session_template install_agent_hooks global_fragments default_rig_includes
-        max_active_sessions
         """
     ),
     "agent": _AGENT_QUIET,
@@ -69,8 +68,7 @@ QUIET: Final[dict[str, frozenset[str]]] = {
     "named_session": frozenset(),
     "rigs": _keys(
         """
-        prefix max_active_sessions formulas_dir default_sling_target dolt_host dolt_port
-        default_branch formula_vars
+        prefix formulas_dir default_sling_target dolt_host dolt_port default_branch formula_vars
         """
     ),
     "patches": frozenset(),
@@ -102,6 +100,8 @@ UNUSED: Final[dict[str, dict[str, str]]] = {
     "patch": {"option_defaults": "write the flags into args"},
     "provider": {"option_defaults": "write the flags into args"},
     "provider patch": {"option_defaults": "write the flags into args"},
+    "workspace": {"max_active_sessions": "set it on each pool"},
+    "rigs": {"max_active_sessions": "set it on each pool"},
     "agent_defaults": {"wake_mode": "set wake_mode on each agent that needs it"},
 }
 

@@ -61,11 +61,13 @@ def load_city(path: Path, *, check_owner: bool = True, pack_map: Path | None = N
     for problem in check_city(city):
         problems.add(problem)
     found = tuple(problems)
-    files = tuple(reading.files)
-    if problems.has_errors:
-        return LoadResult(city=None, problems=found, files=files)
     warnings = tuple(str(problem) for problem in found)
-    return LoadResult(city=replace(city, warnings=warnings), problems=found, files=files)
+    return LoadResult(
+        city=None if problems.has_errors else replace(city, warnings=warnings),
+        problems=found,
+        files=tuple(reading.files),
+        passed_over=problems.passed_over,
+    )
 
 
 def _composition(

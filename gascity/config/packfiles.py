@@ -66,14 +66,13 @@ class PackFiles:
             return None
         read, data, place = self.reader, document.data, document.where("")
         read.warn_of_unknown(data, place, "pack file", frozenset(PackFile.model_fields))
-        head = data.get("pack", {})
-        meta = read.table(PackTable, head, document.where("[pack]", "pack"), "pack")
+        head, at_head = data.get("pack", {}), document.where("[pack]", "pack")
         if isinstance(head, dict):
-            self._check_schema(head.get("schema"), document.where("[pack]", "pack"))
+            self._check_schema(head.get("schema"), at_head)
+            head = {key: value for key, value in head.items() if key != "schema"}
+        meta = read.table(PackTable, head, at_head, "pack")
         draft = PackDraft(document, meta.name if meta and meta.name else pack.name)
-        draft.includes = [
-            (one, document.where("[pack]", "pack")) for one in (meta.includes if meta else ())
-        ]
+        draft.includes = [(one, at_head) for one in (meta.includes if meta else ())]
         draft.imports = read.imports(data, place)
         draft.agents = read.array(data, place, "agent", AgentTable)
         draft.agents += self._by_folder(pack, place, {row.table.name for row in draft.agents})

@@ -6,6 +6,7 @@ Source: DESIGN §W (R5)
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -72,11 +73,13 @@ class LoadResult:
 
     `files` are the names of everything that was tried, good, bad or missing, folders of agents
     included: what to watch for a change. They are relative to the city, or absolute if far from it.
+    `passed_over` are keys of other tools: (kind of table, "" for a file's own; key; how often).
     """
 
     city: City | None
     problems: tuple[Problem, ...] = ()
     files: tuple[str, ...] = ()
+    passed_over: tuple[tuple[str, str, int], ...] = ()
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -96,6 +99,7 @@ class Problems:
         self._found: dict[Severity, list[Problem]] = {s: [] for s in Severity}
         self._counts = dict.fromkeys(Severity, 0)
         self._said: set[Problem] = set()
+        self._passed: Counter[tuple[str, str]] = Counter()
         self._patience = _MOST_COMPARISONS
 
     def add(self, problem: Problem) -> None:
@@ -111,6 +115,15 @@ class Problems:
         self._counts[problem.severity] += 1
         if len(kept) < MOST_PROBLEMS:
             kept.append(problem)
+
+    def pass_over(self, kind: str, key: str) -> None:
+        """Count a key that is another tool's, and not read here."""
+        self._passed[kind, key] += 1
+
+    @property
+    def passed_over(self) -> tuple[tuple[str, str, int], ...]:
+        """(kind of table, key, how often), in order."""
+        return tuple((*one, count) for one, count in sorted(self._passed.items()))
 
     @property
     def has_errors(self) -> bool:

@@ -49,6 +49,8 @@ class Cli:
         if not changes.get("command", "one"):
             del changes["command"]  # an empty command is one not said
         changes |= {key: tuple(said[key]) for key in _LISTS if key in said}
+        if said.get("args_append"):
+            changes["args"] = (*changes.get("args", self.args), *said["args_append"])
         if "env" in said or said.get("env_remove"):
             env = {**self.env, **said.get("env", {})}
             gone = frozenset(said.get("env_remove", ()))

@@ -137,7 +137,10 @@ class TableReader:
         """Warn about keys that nobody reads, once each if they are known to be unused."""
         quiet, unused = QUIET[kind], UNUSED.get(kind, {})
         for key in raw:
-            if key in fields or key in quiet:
+            if key in fields:
+                continue
+            if key in quiet:
+                self.problems.pass_over(kind, key)
                 continue
             if key in unused:
                 if raw[key] and key not in self._told:

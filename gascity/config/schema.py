@@ -186,6 +186,7 @@ class ProviderPatchTable(CliFields):
     replace: bool = False
     base: str | None = None
     command: str | None = None
+    args_append: Words | None = None
     acp_command: str | None = None
     acp_args: Words | None = None
     env_remove: Words = []
@@ -274,3 +275,4 @@ class ProviderTable(CliFields):
 
     base: str | None = None
     command: str | None = None
+    args_append: Words | None = None

@@ -399,3 +399,40 @@ def test_an_absolute_folder_makes_no_name_like_an_option(load: Load) -> None:
     text = '[[agent]]\nname = "a"\ndir = "/srv/x"\nprovider = "claude"\n'
     city = city_of(load, text + '[[patches.agent]]\ndir = "/srv/x"\nname = "a"\nsuspended = true\n')
     assert city.agents["/srv/x/a"].suspended
+
+
+def test_what_is_kept_for_other_tools_is_counted(load: Load) -> None:
+    """Keys of theirs are no problem, and nobody has to guess which are not read (R5)."""
+    files = {
+        "pack.toml": ROOT_PACK + '[global]\nsession_live = ["x"]\n',
+        "agents/a/agent.toml": 'provider = "claude"\nnudge = "go"\npre_start = ["x"]\n',
+        "agents/b/agent.toml": 'provider = "claude"\nnudge = "go"\n',
+    }
+    result = load("[workspace]\n", files)
+    assert result.problems == ()
+    assert result.passed_over == (
+        ("agent", "nudge", 2),
+        ("agent", "pre_start", 1),
+        ("pack file", "global", 1),
+    )
+
+
+def test_limits_of_other_tools_that_would_change_what_runs_are_told(load: Load) -> None:
+    """A cap that is not kept is said once, however many rigs have it (R5)."""
+    text = "[workspace]\nmax_active_sessions = 4\n" + RIGS.replace(
+        '"\n', '"\nmax_active_sessions = 2\n'
+    )
+    result = load(text)
+    assert result.city is not None
+    assert [problem.key for problem in result.warnings] == ["max_active_sessions"]
+
+
+def test_arguments_may_be_added_to_those_of_the_base(load: Load) -> None:
+    """`args_append` comes after what the base and the table itself say."""
+    text = (
+        '[providers.a]\ncommand = "x"\nargs = ["1"]\nargs_append = ["2"]\n'
+        '[providers.b]\nbase = "a"\nargs_append = ["3"]\n'
+        '[[agent]]\nname = "a"\nprovider = "b"\n'
+        '[[patches.providers]]\nname = "a"\nargs_append = ["4"]\n'
+    )
+    assert city_of(load, text).agents["a"].args == ("1", "2", "4", "3")

@@ -129,6 +129,17 @@ def test_what_is_not_surely_the_pack_is_not_used(
     assert "--pack-map" in result.problems[0].remedy or words == "cached without this folder"
 
 
+def test_a_remote_pack_stays_in_its_repository(load: Load, home: Path) -> None:
+    """The folder in a source may not climb out of the checkout, nor be a link out of it (E6)."""
+    root = in_home(home)
+    checkout(root, "packs/crew")
+    checkout(root.parent / "neighbour", "packs/crew")
+    source = f"{CLONE}//../neighbour/packs/crew"
+    assert "outside its repository" in str(load(imported(source=source)).errors[0])
+    (root / "link").symlink_to(root.parent / "neighbour/packs/crew")
+    assert "outside its repository" in str(load(imported(source=f"{CLONE}//link")).errors[0])
+
+
 def test_the_head_of_a_branch_is_followed(tmp_path: Path) -> None:
     """A checkout may stand on a branch; a pipe or nonsense in its place is no commit."""
     checkout(tmp_path / "kit", "x", head="ref: refs/heads/main")

@@ -2,7 +2,7 @@
 
 import sys
 
-from gascity.cli.main import main
+from gascity.cli.entry import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -18,11 +18,13 @@ from gascity.act.ports import Refused
 from gascity.act.save import Gone
 from gascity.beads.memory import MemoryStore
 from gascity.beads.store import Applied, Batch, Store
+from gascity.decide.signals import hear
 from gascity.model.city import Agent, City, WakeMode
 from gascity.model.events import Event
 from gascity.model.plan import Plan
 from gascity.model.reading import Known
 from gascity.model.session import Session, SleepReason, State
+from gascity.model.signals import Heard, Signal
 from gascity.model.world import OpenTurn, Sighting, Support, Truth, World
 from gascity.observe.clock import Clock
 from gascity.runtimes.base import BY_TERMINAL, Ability, Listing, Spec, Stopped, Watch
@@ -137,6 +139,7 @@ class FakeDesk:
         self.reloads = 0
         self.stopped: list[bool] = []
         self.turns: list[OpenTurn] = []
+        self.heard: dict[str, Heard] = {}
         self.writes: list[Session] = []
         self.changed = anyio.Event()
         self.problems: tuple[str, ...] = ()
@@ -230,6 +233,10 @@ class FakeDesk:
             yield
         finally:
             self.turns.remove(turn)
+
+    def hear(self, session_id: str, said: Signal, /) -> Heard:
+        self.heard[session_id] = hear(self.heard.get(session_id), said)
+        return self.heard[session_id]
 
     async def kill(self, session_id: str, *, by: str) -> None:
         self.runtime.truths[self.sessions[session_id].name] = Sighting.stopped()

@@ -1,8 +1,9 @@
 """What every operator request shares: the controller it asks, the session it means, what is seen.
 
 The requests themselves: `requests_wake`, `requests_attach`, `requests_hold` (sleep, pin, suspend,
-kill), `requests_talk` (peek, nudge), `requests_turn`, `requests_work`, `requests_why`. Each takes
-a `Desk` and ends in a reply, or raises `Refused`. A long one says on the way how it stands.
+kill), `requests_talk` (peek, nudge), `requests_turn`, `requests_signal`, `requests_work`,
+`requests_why`. Each takes a `Desk` and ends in a reply, or raises `Refused`. A long one says on
+the way how it stands.
 
 Source: DESIGN §12 (R25, R26, R65)
 """
@@ -26,6 +27,7 @@ from gascity.model.events import Event
 from gascity.model.plan import Decision, Plan
 from gascity.model.roster import is_suspended
 from gascity.model.session import Session, SleepIntent, SleepReason, State
+from gascity.model.signals import Heard, Signal
 from gascity.model.world import OpenTurn, Sighting, Truth, World
 from gascity.observe.clock import Clock
 from gascity.observe.world import watch_of
@@ -88,6 +90,7 @@ class Desk(Protocol):
     async def wait_progress(self, seen: int, /) -> int: ...
     async def kill(self, session_id: str, *, by: str) -> None: ...
     def in_turn(self, session_id: str, turn: OpenTurn, /) -> AbstractContextManager[None]: ...
+    def hear(self, session_id: str, said: Signal, /) -> Heard: ...
     async def apply(self, batch: Batch, /) -> Applied: ...
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from gascity.act.operate import Desk, Look, Reply, decision_of, find, hold_of, seen_last
 from gascity.beads.times import time_text
 from gascity.config.explain import explain
+from gascity.decide.signals import heard_now, question_wake, signal_blockers
 from gascity.model.plan import Decision
 from gascity.model.reading import Known, Reading, Unclear, Unsupported
 from gascity.model.session import Session
@@ -76,11 +77,29 @@ def _signals(look: Look, session: Session, now: datetime) -> list[dict[str, Any]
     rows += _demand(look, session, at, now)
     turns = look.world.memory.turns.get(session.id, ()) if look.world is not None else ()
     rows += (_signal("turn", one.what, one.since, now) for one in turns)
+    rows += _hooks(look, session, now)
     if session.detached_at is not None:
         rows.append(_signal("detached_at", _at(session.detached_at), session.detached_at, now))
     if session.ready_at is not None:
         rows.append(_signal("ready_at", _at(session.ready_at), session.ready_at, now))
     return rows
+
+
+def _hooks(look: Look, session: Session, now: datetime) -> list[dict[str, Any]]:
+    """What the agent's own hooks said last, and whether it still counts."""
+    heard = heard_now(session, look.world) if look.world is not None else None
+    if heard is None or look.world is None:
+        return []
+    counts = {blocker.name for blocker in signal_blockers(session, look.world)}
+    asked = question_wake(session, look.world) is not None
+    rows = [("turn", heard.turn.value, heard.turn_at, "turn_open" in counts)]
+    rows.append(("question", f"{heard.asked} {heard.question}".strip(), heard.asked_at, asked))
+    rows.append(("work", ", ".join(heard.work or ()), heard.work_at, "background" in counts))
+    return [
+        _signal(f"hook {name}", value, at, now, "known", "" if holds else "no longer counts")
+        for name, value, at, holds in rows
+        if value and not (name == "turn" and value == "closed")
+    ]
 
 
 def _signal(

@@ -15,8 +15,6 @@ from typing import Any, Final, TypeAlias
 from gascity.act import (
     requests_attach,
     requests_hold,
-    requests_talk,
-    requests_turn,
     requests_wake,
     requests_why,
     requests_work,
@@ -32,6 +30,7 @@ from gascity.act.operate import (
 )
 from gascity.act.ports import Refused
 from gascity.api.answers_notices import NOTICES
+from gascity.api.answers_said import SAID
 from gascity.api.frames import picked
 from gascity.beads.mirror import event_object
 from gascity.beads.store import EventQuery
@@ -201,19 +200,6 @@ async def _resume(desk: Desk, fields: Fields, say: Say) -> Reply:
     return await requests_hold.resume(desk, fields.get("session", ""), **said)
 
 
-async def _peek(desk: Desk, fields: Fields, say: Say) -> Reply:
-    return await requests_talk.peek(desk, fields["session"], **picked(fields, "lines"))
-
-
-async def _screen(desk: Desk, fields: Fields, say: Say) -> Reply:
-    return await requests_talk.screen(desk, fields["session"])
-
-
-async def _turn(desk: Desk, fields: Fields, say: Say) -> Reply:
-    told = requests_turn.Announced(**picked(fields, "token", "what", "owner"))
-    return await requests_turn.turn(desk, fields["session"], told, say=say)
-
-
 async def _kill(desk: Desk, fields: Fields, say: Say) -> Reply:
     return await requests_hold.kill(desk, fields["session"], **picked(fields, "by"))
 
@@ -268,9 +254,6 @@ ANSWERS: Final[Mapping[str, Answer]] = {
     "pins": _pins,
     "suspend": _suspend,
     "resume": _resume,
-    "peek": _peek,
-    "screen": _screen,
-    "turn": _turn,
     "kill": _kill,
     "sling": _sling,
     "beads": _beads,
@@ -282,6 +265,7 @@ ANSWERS: Final[Mapping[str, Answer]] = {
     "config": config,
     "city_stop": city_stop,
     **NOTICES,
+    **SAID,
 }
 
 

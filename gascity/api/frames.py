@@ -146,6 +146,18 @@ REQUESTS: Final[Mapping[str, Mapping[str, tuple[Check, bool]]]] = {
     "resume": {"session": (_name, False), "all": (_flag, False), "by": (_text, False)},
     "peek": {"session": (_name, True), "lines": (_count, False)},
     "screen": {"session": (_name, True)},
+    "signal": {
+        "session": (_name, True),
+        "token": (_name, True),
+        "kind": (_name, True),
+        "seq": (_count, False),
+        "what": (_text, False),
+        "question": (_text, False),
+        "items": (_texts, False),
+        "source": (_text, False),
+        "conversation": (_text, False),
+        "sub": (_flag, False),
+    },
     "turn": {
         "session": (_name, True),
         "token": (_text, False),

@@ -55,6 +55,10 @@ OPS: Final = {
     "resume": ("session | all, by", "sessions[]"),
     "screen": ("session", "session, verdict, rule, kind, question: what it shows now"),
     "peek": ("session, lines", "text"),
+    "signal": (
+        "session, token, kind, seq, what, question, items[], source, conversation, sub",
+        "session, turn, asked: what is known of its hooks now",
+    ),
     "turn": ("session, token, what, owner", "{open: true}; it is open until the client hangs up"),
     "nudge": ("session, text, mode: send | wake | queue, by", "outcome, id, text"),
     "respond": ("session, answer, request, by", "outcome, question, options[], chosen"),

@@ -70,6 +70,7 @@ KEYS: Final[tuple[Key, ...]] = (
     # Which run it is.
     Key("generation", "generation", fmt.COUNT, "controller", "counts starts (R63)"),
     Key("instance_token", "instance_token", fmt.TEXT, "controller", "mark of this run (R63)"),
+    Key("signals_from", "heard_from", fmt.TEXT, "controller", "mark of the run whose hooks spoke"),
     Key("session_key", "session_key", fmt.TEXT, "controller", "conversation to resume (R62)"),
     Key(
         "started_config_hash",

@@ -24,6 +24,7 @@ from gascity.model.city import City
 from gascity.model.events import Event
 from gascity.model.plan import Plan
 from gascity.model.session import Session
+from gascity.model.signals import Signal
 from gascity.model.world import OpenTurn, World
 from gascity.runtimes.base import Runtime
 
@@ -104,6 +105,10 @@ class EmptyDesk:
 
     def in_turn(self, session_id: str, turn: OpenTurn, /) -> NoReturn:
         """Only a controller puts sessions to sleep."""
+        raise NoController
+
+    def hear(self, session_id: str, said: Signal, /) -> NoReturn:
+        """Only a controller listens."""
         raise NoController
 
     async def apply(self, batch: Batch, /) -> Applied:

@@ -8,7 +8,7 @@ Source: DESIGN §X, §13 (R6, R21, R34, R64, R75, R80)
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 import anyio
@@ -20,6 +20,7 @@ from gascity.act.ports import Refused
 from gascity.act.save import Change, Gone, apply, change
 from gascity.act.stop import StopWalk
 from gascity.beads.store import Applied, Batch, Conflict, Store, StoreBroken, StoreUnavailable
+from gascity.daemon.announced import in_turn, take_signal
 from gascity.daemon.chores import Chores
 from gascity.daemon.config_watch import ConfigWatch
 from gascity.daemon.ending import Ending, end
@@ -29,11 +30,12 @@ from gascity.daemon.pulse import Pulse
 from gascity.daemon.snapshot import Snapshot
 from gascity.model.plan import Plan
 from gascity.model.session import Session, StopReason
+from gascity.model.signals import Heard, Signal
 from gascity.model.world import OpenTurn, World
 from gascity.observe.checks import Checks
 from gascity.observe.clock import Clock
 from gascity.observe.ports import Ports
-from gascity.observe.recollection import ANNOUNCE_AGAIN_S, TURNS_MOST
+from gascity.observe.recollection import ANNOUNCE_AGAIN_S
 from gascity.observe.world import Lookout
 from gascity.report.log import logger
 from gascity.runtimes.base import Runtime
@@ -158,18 +160,15 @@ class Controller:
         """Take back an attach intent that could not be written; whether there was one."""
         return unrecorded.forget(self.ports, session_id, holder=holder)
 
-    @contextlib.contextmanager
-    def in_turn(self, session_id: str, turn: OpenTurn, /) -> Iterator[None]:
+    def in_turn(
+        self, session_id: str, turn: OpenTurn, /
+    ) -> contextlib.AbstractContextManager[None]:
         """While this lasts, the session counts as being in that turn, in looks from now on."""
-        memory = self.ports.memory
-        if len(memory.turns.get(session_id, ())) >= TURNS_MOST:
-            raise Refused(f"{TURNS_MOST} turns of it are open", "end one of them", exit=1)
-        memory.open_turn(session_id, turn)
-        try:
-            yield
-        finally:
-            memory.close_turn(session_id, turn)
-            self.poke()
+        return in_turn(self.ports, session_id, turn)
+
+    def hear(self, session_id: str, said: Signal, /) -> Heard:
+        """Take what a hook of its agent says; what is known of them after it."""
+        return take_signal(self.ports, session_id, said)
 
     async def apply(self, batch: Batch, /) -> Applied:
         """Write work, waits or events durably, then patrol."""

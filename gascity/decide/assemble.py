@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from datetime import datetime
 
 from gascity.decide.case import Case, Settled, drop_intent
-from gascity.decide.deliver import TRY_AGAIN, close_notices, deliver
-from gascity.decide.exits import restart_backoff
+from gascity.decide.deliver import close_notices, deliver
+from gascity.decide.due import next_due
 from gascity.decide.explain import (
     display_state,
     note,
@@ -21,7 +20,7 @@ from gascity.decide.explain import (
     verdict,
     wake_sources,
 )
-from gascity.decide.idle import sleep_is_asked, turn_doubt_until
+from gascity.decide.idle import sleep_is_asked
 from gascity.decide.judge import Judged, judge
 from gascity.decide.orphans import orphan_decision
 from gascity.decide.pools import PoolPlan, plan_pool, trims_last
@@ -133,7 +132,7 @@ def assemble(
         pools=tuple(plan.state for plan in pools.values()),
         queued=starts.queued | admitted.left_over,
         missing=missing_sessions(world, places.unplaced),
-        next_due=_next_due(entries, world),
+        next_due=next_due(entries, world),
         warnings=world.city.warnings,
     )
 
@@ -275,26 +274,3 @@ def _creations(
             if place.name not in have:
                 found.append(Create(place=place))
     return found
-
-
-def _next_due(entries: Mapping[str, Entry], world: World) -> datetime | None:
-    """The earliest instant at which time alone changes an answer (R80)."""
-    due: list[datetime | None] = [world.demand.next_moment]
-    for entry in entries.values():
-        session, window = entry.settled.session, entry.judged.window
-        if world.sighting(session.id).truth is Truth.RUNNING:
-            due.append(window.deadline)
-        limit = entry.judged.place.agent.idle_timeout
-        if limit is not None and window.reference_at is not None:
-            due.append(window.reference_at + limit.delta)
-        notes = (session.attach_intent, session.wake_request, *session.pins)
-        due.extend(item.expires_at for item in notes if item is not None)
-        if entry.session.wake_request is not None and session.wake_request is None:
-            due.append(world.now + TRY_AGAIN)  # it was answered: what is shown must not stay
-        due += (session.quarantined_until, session.held_until, session.limited_until)
-        due.append(turn_doubt_until(session, world.memory))
-        if session.exits or session.failed_starts:
-            due.append(world.now + restart_backoff(session, world.now))
-        if world.demand.notices.get(session.id) and session.ready_at is not None:
-            due.append(world.now + TRY_AGAIN)
-    return min((at for at in due if at is not None and at > world.now), default=None)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from gascity.decide.signals import is_heard
 from gascity.model.plan import Capability, CapabilityClass, ProbeHealth
 from gascity.model.reading import Known, Reading, Unclear, Unsupported
 from gascity.model.session import Session
@@ -58,7 +59,8 @@ def resolve_capability(
     found = Support(
         activity_clock=activity,
         idle_boundary=boundary,
-        pending_signal=offered.pending_signal and not isinstance(sighting.pending, Unsupported),
+        pending_signal=is_heard(session)
+        or (offered.pending_signal and not isinstance(sighting.pending, Unsupported)),
         attachment_signal=offered.attachment_signal
         and not isinstance(sighting.attached, Unsupported),
     )

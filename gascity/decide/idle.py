@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from gascity.decide.capability import NO_ROUTE
+from gascity.decide.signals import signal_blockers
 from gascity.model.city import SessionClass
 from gascity.model.duration import OFF
 from gascity.model.plan import Blocker, Capability, CapabilityClass, HardWake, Policy
@@ -216,6 +217,8 @@ def solid_blockers(
     if is_starting(session, seen):
         found.append(Blocker(name="starting"))
     found += turn_blockers(session, world.memory)
+    named = {blocker.name for blocker in found}
+    found += (one for one in signal_blockers(session, world) if one.name not in named)
     found += walk_blockers(world.memory.walks.get(session.id))
     if seen.truth is Truth.RUNNING and (policy.effective is not OFF or session.sleep_request):
         if policy.effective is not OFF and window.is_open:

@@ -16,6 +16,7 @@ from typing import Final
 
 from gascity.decide.dependencies import Need, needed_templates, upstream_edges
 from gascity.decide.fingerprint import Fingerprint, still_holds
+from gascity.decide.signals import question_wake
 from gascity.model.city import NamedMode, SessionClass
 from gascity.model.duration import OFF
 from gascity.model.plan import Cause, HardWake, Policy
@@ -142,6 +143,8 @@ def direct_wakes(session: Session, world: World) -> tuple[HardWake, ...]:
     found = [_bead_wake(Cause.WORK, world.demand.work.get(session.id))]
     found.append(_bead_wake(Cause.WAIT, _told(session, world)))
     found.extend(_seen_wakes(world.sighting(session.id)))
+    if not any(wake is not None and wake.cause is Cause.PENDING for wake in found):
+        found.append(question_wake(session, world))
     found.append(_operator_wake(session, world.now))
     pins = tuple(pin for pin in session.pins if pin.expires_at > world.now)
     if pins:

@@ -173,6 +173,7 @@ class Session:
 
     generation: int = 0
     instance_token: str = ""
+    heard_from: str = ""  # token of the run whose own hooks have spoken
     session_key: str = ""
     started_hash: str = ""  # what the runtime was started with, for drift (R32)
 

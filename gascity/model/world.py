@@ -17,6 +17,7 @@ from gascity.model.city import City
 from gascity.model.reading import Known, Reading, Unclear, Unsupported
 from gascity.model.screens import ScreenVerdict as ScreenVerdict
 from gascity.model.session import Session, StopReason
+from gascity.model.signals import Heard
 
 
 class Truth(StrEnum):
@@ -210,7 +211,7 @@ class Memory:
     `missing` are sessions the previous complete reading of the config did not name either (R21);
     `waiting_since` is when a wanted start was first deferred (R24). `turns` are those announced
     and not over; until `turns_unsure_until` turns of the controller before may still be announced
-    again.
+    again. `heard` is what agents said by their own hooks.
     """
 
     probes: Mapping[str, Probe] = field(default_factory=dict)
@@ -220,6 +221,7 @@ class Memory:
     resumed_at: datetime | None = None
     turns: Mapping[str, tuple[OpenTurn, ...]] = field(default_factory=dict)
     turns_unsure_until: datetime | None = None
+    heard: Mapping[str, Heard] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

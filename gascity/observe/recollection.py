@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from gascity.model.session import Session, SleepReason, WakeNote
+from gascity.model.signals import Heard
 from gascity.model.world import Memory, OpenTurn, Probe, Walk
 from gascity.observe.clock import Clock
 
@@ -78,6 +79,7 @@ class Recollection:
     resumed_at: datetime | None = None
     asked: dict[str, Asked] = field(default_factory=dict)  # requests that could not be written
     turns: dict[str, tuple[OpenTurn, ...]] = field(default_factory=dict)
+    heard: dict[str, Heard] = field(default_factory=dict)
     turns_sure_at: float = 0.0  # monotonic second from which on no turn is announced again
 
     def with_asked(self, session: Session) -> Session:
@@ -106,11 +108,12 @@ class Recollection:
             missing=self.missing,
             resumed_at=self.resumed_at,
             turns=dict(self.turns),
+            heard=dict(self.heard),
             turns_unsure_until=clock.now() + timedelta(seconds=unsure_s) if unsure_s > 0 else None,
         )
 
     def keep_only(self, sessions: Mapping[str, object]) -> None:
         """Forget what concerns sessions that are gone."""
-        for table in (self.probes, self.waiting_since, self.asked):
+        for table in (self.probes, self.waiting_since, self.asked, self.heard):
             for session_id in [known for known in table if known not in sessions]:
                 del table[session_id]

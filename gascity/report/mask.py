@@ -19,6 +19,7 @@ from gascity.model.city import Agent, City
 from gascity.model.drift import start_hash
 from gascity.model.reading import Known
 from gascity.model.session import Diagnostics, Session
+from gascity.model.signals import Heard
 from gascity.model.world import Memory, Pending, Probe, Sighting, World
 
 _MARK: Final = "hash:"
@@ -65,6 +66,7 @@ class Mask:
             session,
             instance_token=self.text(session.instance_token),
             open_turn=self.text(session.open_turn),
+            heard_from=self.text(session.heard_from),
             session_key=self.text(session.session_key),
             started_hash=self.text(session.started_hash) if drifted else after,
             pins=tuple(replace(pin, reason="") for pin in session.pins),
@@ -86,7 +88,14 @@ class Mask:
             for key, turns in memory.turns.items()
         }
         probes = {key: _probe(one) for key, one in memory.probes.items()}
-        return replace(memory, turns=turns, probes=probes)
+        heard = {key: self.heard(one) for key, one in memory.heard.items()}
+        return replace(memory, turns=turns, probes=probes, heard=heard)
+
+    def heard(self, heard: Heard) -> Heard:
+        """What hooks said, without tokens and words."""
+        work = tuple("" for _ in heard.work) if heard.work is not None else None
+        bare = replace(heard, question="", source="", conversation="", work=work)
+        return replace(bare, token=self.text(heard.token))
 
     def text(self, text: str) -> str:
         """A keyed hash in place of a text; nothing stays nothing."""

@@ -29,7 +29,7 @@ from gascity.testing.agent_options import DIALOGS, RULE, Options, options_from
 CLOSE_TRIES: Final = 5  # a worker that gave up at once would do the same work again
 _HELP: Final = (
     "work [S] | permission | plan | choice | trust | unknown | background [S] | run CMD | "
-    "setsid [S] | fg CMD | repaint | ignore-term | hook | exit [N]"
+    "setsid [S] | fg CMD | repaint | ignore-term | hook | tell EVENT | exit [N]"
 )
 
 
@@ -121,10 +121,13 @@ class StandIn:
             "repaint": self.repaint,
             "ignore-term": self.ignore_term,
             "hook": self.work_off,
+            "tell": lambda: self.tell(*shlex.split(rest)),
             "exit": lambda: _exit(int(rest or 0)),
         }
         if name in DIALOGS:
+            self.hook("permission-asked", f"--what={name}", f"--question={name}?")
             self.dialog(name)
+            self.hook("permission-answered")
         elif name in todo:
             todo[name]()
         else:
@@ -138,6 +141,7 @@ class StandIn:
 
     def work(self, seconds: float) -> None:
         """Be busy, with a marker that goes away afterwards; Esc and Ctrl-C stop it."""
+        self.hook("prompt-submitted")
         started = time.monotonic()
         self.is_working = True
         with contextlib.suppress(Interrupted):
@@ -145,6 +149,7 @@ class StandIn:
                 _write(f"\r\x1b[K✻ Working… ({int(spent)}s · esc to interrupt)")
                 if set(_keys(min(0.5, seconds - spent))) & {"\x1b", "\x03"}:
                     raise Interrupted
+            self.hook("turn-ended")  # one that is interrupted tells nobody
         self.is_working = False
         _write("\r\x1b[K")
 
@@ -218,6 +223,16 @@ class StandIn:
                 if done.returncode == 0:
                     _write(f"● closed {bead}\n")
                     break
+
+    def hook(self, *words: str) -> None:
+        """Call the hook for what happens, where hooks are on."""
+        if self.options.hooks:
+            self.tell(*words)
+
+    def tell(self, *words: str) -> None:
+        """What an agent CLI's hook does: one quick word to the controller."""
+        gc = shlex.split(os.environ.get("GC_BIN") or "gc")
+        subprocess.run([*gc, "agent-event", *words], stdin=subprocess.DEVNULL, check=False)
 
     def note(self, what: str, bead: str) -> None:
         """A line in the journal: `begin` or `end`, the job, who does it."""

@@ -50,6 +50,7 @@ class Options:
     journal: str = ""  # a file that gets a line at the begin and the end of each job
     ignores_term: bool = False
     repaints: bool = False
+    hooks: bool = False  # tells the controller what it does, as an agent CLI's hooks do
 
 
 def options_from(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
@@ -68,6 +69,7 @@ def options_from(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
     parser.add_argument("--journal", default=given("JOURNAL"))
     parser.add_argument("--ignore-term", action="store_true", default=bool(given("IGNORE_TERM")))
     parser.add_argument("--repaint", action="store_true", default=bool(given("REPAINT")))
+    parser.add_argument("--hooks", action="store_true", default=bool(given("HOOKS")))
     found = parser.parse_args(argv)
     return Options(
         prompt=found.prompt,
@@ -79,4 +81,5 @@ def options_from(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
         journal=found.journal,
         ignores_term=found.ignore_term,
         repaints=found.repaint,
+        hooks=found.hooks,
     )

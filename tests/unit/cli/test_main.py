@@ -34,6 +34,8 @@ USAGE_ERRORS = {
     "sling": ["mayor"],
     "bead": ["update", "gc-1"],
     "hook": ["--clame"],
+    "agent-event": ["--what"],
+    "hooks": ["paint"],
     "events": ["--after", "x"],
     "config": ["explain"],
     "doctor": ["--all"],

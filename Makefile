@@ -19,8 +19,9 @@ JOBS ?= 2
 FUZZ_MINUTES ?= 1
 SIM_YEARS ?= 10
 SIM_SEED ?= 0
+MUTANT_SEED ?= 0
 
-.PHONY: help setup demo test test-slow test-matrix test-lives faults nightly-faults simulate nightly-simulate nightly check format fuzz bench mutants mutants-sample conformance lock clean
+.PHONY: help setup demo test test-slow test-matrix test-lives faults nightly-faults simulate nightly-simulate nightly check format fuzz bench mutants mutants-sample breaks conformance lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,9 +78,11 @@ bench: $(READY) ## measure; prints a Markdown table
 mutants: $(READY) ## break decide/ in every place and see whether a test notices (an hour)
 	@$(PY) -m tests.mutants decide
 
-mutants-sample: $(READY) ## a drawn sample of them, and 24 lines broken in decide/ and act/
-	@$(PY) -m tests.mutants decide --sample 200 --jobs $(JOBS)
-	@$(PY) -m tests.mutants decide act --lines 24 --floor 100 --jobs $(JOBS)
+mutants-sample: $(READY) ## two hundred of them, drawn by MUTANT_SEED, in minutes
+	@$(PY) -m tests.mutants decide --sample 200 --seed $(MUTANT_SEED) --jobs $(JOBS)
+
+breaks: $(READY) ## one edit each in 24 lines of decide/ and act/, drawn by MUTANT_SEED
+	@$(PY) -m tests.mutants decide act --lines 24 --seed $(MUTANT_SEED) --floor 100 --jobs $(JOBS)
 
 conformance: $(READY) ## write docs/conformance.md from the tests
 	@$(PY) -m tests.conformance

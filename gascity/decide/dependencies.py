@@ -43,7 +43,7 @@ def needed_templates(
         below.update(carried.get(template, {}))
         if not below:
             continue
-        for dependency in depends_on.get(template, ()):
+        for dependency in depends_on[template]:
             if dependency in depends_on:
                 carried.setdefault(dependency, {}).update(below)
                 dependents.setdefault(dependency, {})[template] = None

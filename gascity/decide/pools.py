@@ -26,8 +26,8 @@ class Slot:
     number: int
     is_awake: bool  # running, or on its way there
     is_held_by_need: bool  # holds work, is attached, pending, pinned, asked for
-    is_bearer: bool = False  # the one slot that answers a dependency (R22)
-    is_doubtful: bool = False  # a reading that could say it is needed is unclear
+    is_bearer: bool  # the one slot that answers a dependency (R22)
+    is_doubtful: bool  # a reading that could say it is needed is unclear
     can_wake: bool = True
 
     @property

@@ -17,7 +17,7 @@ from tests.mutants.explained import explained
 from tests.mutants.forks import Fate, try_all
 
 TESTS: Final = {
-    "decide": ("tests/unit/decide", "tests/unit/act", "tests/properties", "tests/interleavings"),
+    "decide": ("tests/unit/decide", "tests/unit/act", "tests/properties/test_pools.py"),
     "act": ("tests/unit/act", "tests/unit/decide", "tests/interleavings"),
 }
 

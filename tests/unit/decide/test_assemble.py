@@ -136,6 +136,18 @@ def test_a_drain_over_the_probe_budget_is_queued() -> None:
     assert plan.queued == {f"gc-{one}" for one in names} - drained
 
 
+@pytest.mark.parametrize(("at", "asks"), [(31, True), (30, True), (29, False)])
+def test_who_was_asked_within_a_patrol_does_not_hurry_the_next(at: float, *, asks: bool) -> None:
+    """A busy one is asked again in its turn; from a whole patrol on it hurries (R33)."""
+    city = a_city(agent("a"), agent("b"))
+    daemon = replace(city.daemon, max_idle_probes_per_tick=1, patrol_interval=seconds(30))
+    probes = {"a": a_probe(ProbeResult.IDLE, at=99), "b": a_probe(ProbeResult.IDLE, at=at)}
+    world = a_world(replace(city, daemon=daemon), awake("a"), awake("b"), probes=probes)
+    plan = decide(world)
+    assert Drain(session_id="gc-a") in plan.actions
+    assert plan.queued == ({"gc-b"} if asks else set())
+
+
 def test_the_warnings_of_the_config_go_with_the_plan() -> None:
     """They are of the city, and told with every plan (CFG-13)."""
     assert decide(a_world(a_city(warnings=("odd key",)), awake())).warnings == ("odd key",)

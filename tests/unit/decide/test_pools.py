@@ -5,6 +5,7 @@ Covers TEST-24.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -99,8 +100,8 @@ def test_slots_are_reconciled(row: tuple[str, SlotPlan, dict[str, Any]]) -> None
 
 def test_a_held_slot_cannot_be_woken() -> None:
     """A quarantined sleeper is not chosen (R26)."""
-    held = Slot(number=1, is_awake=False, is_held_by_need=False, can_wake=False)
-    free = Slot(number=2, is_awake=False, is_held_by_need=False)
+    free = Slot(number=2, is_awake=False, is_held_by_need=False, is_bearer=False, is_doubtful=False)
+    held = replace(free, number=1, can_wake=False)
     found = plan_slots(
         [held, free], check_desired=2, dependency_floor=0, ready=1, pool=Pool(max=None)
     )
@@ -300,7 +301,9 @@ def test_a_suspended_pool_wakes_creates_and_trims_nothing() -> None:
     """A hold is not a trim (R26, R21)."""
     city = a_city(pooled(min=2, suspended=True))
     world = a_world(city, cold("worker-1"), routed={"worker": "w1"})
-    assert decide(world).actions == ()
+    plan = decide(world)
+    assert plan.actions == ()
+    assert [(one.template, one.realized, one.asleep) for one in plan.pools] == [("worker", 1, 1)]
 
 
 def test_a_healthy_pool_with_an_awake_slot_is_left_alone() -> None:

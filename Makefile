@@ -17,11 +17,17 @@ READY := $(VENV)/.ready
 PYTEST := $(PY) -m pytest
 JOBS ?= 2
 FUZZ_MINUTES ?= 1
+PAIRS ?= 0/40
+THREES ?= 100
 SIM_YEARS ?= 10
 SIM_SEED ?= 0
 MUTANT_SEED ?= 0
 
+<<<<<<< HEAD
 .PHONY: help setup demo test test-slow test-matrix test-lives faults nightly-faults simulate nightly-simulate nightly check format fuzz bench mutants mutants-sample breaks conformance lock clean
+=======
+.PHONY: help setup demo test test-slow test-matrix test-lives nightly-interleavings faults nightly-faults simulate nightly-simulate nightly check format fuzz bench mutants mutants-sample conformance lock clean
+>>>>>>> 3dbc55d (Bring the list of proofs up to date)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,7 +47,11 @@ test: $(READY) ## run the fast tests
 test-slow: test-matrix test-lives ## run the slow tests: every interleaving, then real parts
 
 test-matrix: $(READY) ## every cut of a drain, every arrival, every outcome, in virtual time
-	@$(PYTEST) -n $(JOBS) --dist worksteal -m slow tests/interleavings
+	@PAIRS=$(PAIRS) $(PYTEST) -n $(JOBS) --dist worksteal -m slow tests/interleavings
+
+nightly-interleavings: $(READY) ## every pair with every fault, and one part of all threes (hours)
+	@$(PY) -m tests.interleavings walk --arrivals 2 --faults --jobs $(JOBS)
+	@$(PY) -m tests.interleavings walk --arrivals 3 --part $$(date +%j)/$(THREES) --jobs $(JOBS)
 
 test-lives: $(READY) ## whole lives of cities on real tmux, disks and processes
 	@$(PYTEST) -n $(JOBS) --dist loadfile -m slow --ignore tests/interleavings tests
@@ -58,7 +68,7 @@ simulate: $(READY) ## ten controller-years of random cities in virtual time (SIM
 nightly-simulate: $(READY) ## five hundred of them, other ones every day
 	@$(MAKE) --no-print-directory simulate SIM_YEARS=500 SIM_SEED=$$(date +%y%m%d000)
 
-nightly: nightly-faults nightly-simulate ## everything that takes hours
+nightly: nightly-interleavings nightly-faults nightly-simulate ## everything that takes hours
 
 check: $(READY) ## lint, formatting, types
 	@$(PY) -m ruff check .

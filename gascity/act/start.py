@@ -74,6 +74,8 @@ async def start(launch: Launch, ports: Ports) -> bool:
         return False
     try:
         spec = build_spec(session, place, ports.city, inherited=launch.inherited)
+        if _is_held(ports.records.get(session.id, session), place, ports):
+            return False  # since it was announced; the next patrol records what that comes to
         await runtime.start(spec)
     except StartFailed as problem:
         await _failed(session, previous, ports, str(problem))
@@ -96,13 +98,14 @@ async def _announce(launch: Launch, ports: Ports) -> tuple[Session, SleepReason]
     before: list[Session] = []  # empty: it is held
 
     def announce(session: Session, now: datetime) -> tuple[Session, tuple[Event, ...]]:
+        before.clear()
         events: tuple[Event, ...] = ()
         if launch.unsaved is not None:
             if launch.unsaved.session.version != session.version:
                 raise Conflict(f"{session.name} changed since it was judged")
             session, events = launch.unsaved.session, launch.unsaved.events
         place = place_of(session, ports.city)
-        if session.suspended_at or (place and is_suspended(ports.city, place.agent)):
+        if _is_held(session, place, ports):
             return session, ()
         before[:] = [session]
         return (_announced(session, place, ports, now), events) if place else (session, ())
@@ -116,6 +119,13 @@ async def _announce(launch: Launch, ports: Ports) -> tuple[Session, SleepReason]
             raise
         session, _ = announce(before[0], ports.clock.now())
     return (session, before[0].sleep_reason) if before else None
+
+
+def _is_held(session: Session, place: Place | None, ports: Ports) -> bool:
+    """Whether an administrator or the config holds it by now (R26)."""
+    if session.suspended_at is not None:
+        return True
+    return place is not None and bool(is_suspended(ports.city, place.agent))
 
 
 def _announced(session: Session, place: Place, ports: Ports, now: datetime) -> Session:

@@ -19,7 +19,7 @@ from gascity.decide.fingerprint import still_holds
 from gascity.decide.idle import demand_doubt
 from gascity.decide.wake import config_wakes, held_reason, rests_unstarted
 from gascity.model.duration import OFF
-from gascity.model.events import EventType
+from gascity.model.events import Event, EventType
 from gascity.model.plan import Commit, Start
 from gascity.model.session import ExitClass, Session, SleepIntent, SleepReason, State
 from gascity.model.world import World
@@ -39,8 +39,14 @@ def evaluate_stopped(case: Case) -> Settled:
         started = start_unless_held(after, ("config",))
         return replace(started, events=(*exited.events, *started.events))
     resting = _rest_cold(after)
-    told = tuple(event for event in exited.events if event.type is not EventType.STOPPED)
-    return replace(resting, events=(*(told if resting.events else exited.events), *resting.events))
+    return replace(resting, events=_told_once(exited.events, resting.events))
+
+
+def _told_once(ended: tuple[Event, ...], then: tuple[Event, ...]) -> tuple[Event, ...]:
+    """An end and what follows it: where that says that it rests, the end is told by it."""
+    if any(event.type is EventType.STOPPED for event in then):
+        ended = tuple(event for event in ended if event.type is not EventType.STOPPED)
+    return (*ended, *then)
 
 
 def _config_wants(case: Case) -> bool:
@@ -121,7 +127,7 @@ def commit(case: Case) -> Settled:
     session, events = drop_intent(case, "keep_warm")
     exited = after_exit(replace(case, session=session), marker=case.session.sleep_intent)
     again = evaluate_stopped(replace(case, session=exited.session))
-    return replace(again, events=(*events, *exited.events, *again.events))
+    return replace(again, events=(*events, *_told_once(exited.events, again.events)))
 
 
 def _still_asks(case: Case) -> bool:

@@ -200,11 +200,13 @@ class Script:
         self.log.append(moment)
         if self.watch is not None:
             self.watch(moment)
-        with _in_deed(value=True):
-            for deed in self._matching(moment):
-                done = deed()
-                if done is not None:
-                    await done
+        deeds = self._matching(moment)
+        if deeds:
+            with _in_deed(value=True):
+                for deed in deeds:
+                    done = deed()
+                    if done is not None:
+                        await done
         if self.crashed:
             raise Crash
 

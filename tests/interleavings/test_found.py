@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gascity.beads.store import StoreUnavailable
 from gascity.model.session import SleepIntent, State
 from gascity.testing.city import FakeCity
@@ -54,15 +56,29 @@ def test_a_suspended_session_that_somebody_runs_elsewhere_is_stopped() -> None:
         assert city.session(DB).state is State.SUSPENDED
 
 
-def test_whoever_is_suspended_while_a_late_wake_is_honoured_is_not_started() -> None:
-    """R26, S10, DRAIN-06: the start asks the record that it writes."""
+@pytest.mark.parametrize("when", ["before clear intent", "after save creating"])
+def test_whoever_is_suspended_while_a_late_wake_is_honoured_is_not_started(when: str) -> None:
+    """R26, S10, DRAIN-06: the start asks the record it writes, and again before it starts."""
+    moment, _, call = when.partition(" ")
     with about_to_sleep().fork() as city:
         city.begin()
         city.script.after("stop", lambda: city.wake(DB), of=DB)
-        city.script.before("clear intent", lambda: city.suspend(DB), of=DB)
+        (city.script.before if moment == "before" else city.script.after)(
+            call, lambda: city.suspend(DB), of=DB
+        )
         starts = city.host.of(DB).starts
         city.tick()
         assert city.host.of(DB).starts == starts
+        assert settled(city) == []
+
+
+def test_an_end_under_a_new_policy_is_told_once() -> None:
+    """EVT-03, R35: a confirmed stop that is not committed any more rests as a headless session."""
+    with about_to_sleep("headless").fork() as city:
+        city.begin()
+        city.store.refuse["save asleep"] = StoreUnavailable("EIO")
+        city.script.before("save asleep", lambda: ARRIVALS["another window"].deed(city), of=DB)
+        city.tick()
         assert settled(city) == []
 
 

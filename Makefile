@@ -23,11 +23,7 @@ SIM_YEARS ?= 10
 SIM_SEED ?= 0
 MUTANT_SEED ?= 0
 
-<<<<<<< HEAD
-.PHONY: help setup demo test test-slow test-matrix test-lives faults nightly-faults simulate nightly-simulate nightly check format fuzz bench mutants mutants-sample breaks conformance lock clean
-=======
-.PHONY: help setup demo test test-slow test-matrix test-lives nightly-interleavings faults nightly-faults simulate nightly-simulate nightly check format fuzz bench mutants mutants-sample conformance lock clean
->>>>>>> 3dbc55d (Bring the list of proofs up to date)
+.PHONY: help setup demo test test-slow test-matrix test-lives nightly-interleavings faults nightly-faults simulate nightly-simulate nightly check format fuzz bench mutants mutants-sample breaks conformance lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -11,6 +11,7 @@ import anyio
 
 from gascity.model.session import Session
 from gascity.model.world import Probe, ProbeResult
+from gascity.observe.idle_probe import ask_idle
 from gascity.observe.ports import Ports
 from gascity.observe.world import watch_of
 from gascity.runtimes.base import UNSETTLED, RuntimeUnreachable
@@ -33,7 +34,28 @@ async def probe(session: Session, ports: Ports) -> Probe:
     return await _once(session, ports)
 
 
+def can_probe(session: Session, ports: Ports) -> bool:
+    """Whether anything can say that the session stands at a boundary."""
+    agent = ports.city.agents.get(session.template)
+    return ports.prober(session.runtime) is not None or bool(agent and agent.idle_probe)
+
+
 async def _once(session: Session, ports: Ports) -> Probe:
+    """The runtime's word, then the agent's own: only if both know nothing against it, it is idle.
+
+    Where the runtime has no word, the agent's own decides.
+    """
+    found = await _by_runtime(session, ports)
+    agent = ports.city.agents.get(session.template)
+    asks_on = found.result in (ProbeResult.IDLE, ProbeResult.UNSUPPORTED)
+    if agent is None or not agent.idle_probe or not asks_on:
+        return found
+    said = await ask_idle(session, agent, ports.city, now=ports.clock.now())
+    now = ports.clock.now()
+    return Probe(result=said.result, at=now, blocker="idle_boundary", detail=said.detail)
+
+
+async def _by_runtime(session: Session, ports: Ports) -> Probe:
     runtime = ports.prober(session.runtime)
     if runtime is None:
         return Probe(result=ProbeResult.UNSUPPORTED, at=ports.clock.now())

@@ -13,7 +13,7 @@ from typing import Any, Final
 import anyio
 
 from gascity.act.drain import STOP_SLACK_S
-from gascity.act.probe import probe
+from gascity.act.probe import can_probe, probe
 from gascity.act.release import given_back
 from gascity.act.save import TRIES, apply, change, noting, read
 from gascity.act.start import Launch, start
@@ -83,7 +83,7 @@ async def stop(walk: StopWalk, ports: Ports, lookout: Lookout) -> bool:
 
 async def _at_boundary(session: Session, ports: Ports) -> bool:
     """Whether nothing in front of it would be cut off; runtimes that cannot tell say yes."""
-    if ports.prober(session.runtime) is None:
+    if not can_probe(session, ports):
         return True
     found = await probe(session, ports)
     ports.memory.probes[session.id] = found

@@ -77,6 +77,7 @@ class Workshop:
             pool=self._pool(stack),
             depends_on=tuple(dict.fromkeys(values.get("depends_on", ()))),
             work_query=self._question(stack, "work_query"),
+            idle_probe=tuple(values.get("idle_probe", ())),
             description=values.get("description", ""),
         )
         return agent, {**self._inherited(cli), **stack.origins}

@@ -76,7 +76,7 @@ def _masked(city: City, agent: Agent) -> Problem | None:
 def _zero_without_boundary(city: City, agent: Agent) -> Problem | None:
     """A zero window where only a clock guards the work (VAL-11, R8)."""
     window, _ = requested(city, agent)
-    if agent.attach or not isinstance(window, Duration) or window.ns:
+    if agent.attach or not isinstance(window, Duration) or window.ns or agent.idle_probe:
         return None
     if not _is_one_of(agent.runtime, _WITHOUT_BOUNDARY):
         return None

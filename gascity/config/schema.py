@@ -138,6 +138,7 @@ class AgentFields(CliFields):
     pool: PoolTable | None = None
     depends_on: Words | None = None
     work_query: str | None = None
+    idle_probe: Words | None = None
     description: str | None = None
 
 

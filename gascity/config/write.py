@@ -156,6 +156,8 @@ def _agent(agent: Agent, hide_secrets: bool) -> dict[str, Any]:
             table["scale_check"] = agent.pool.check
     if agent.depends_on:
         table["depends_on"] = list(agent.depends_on)
+    if agent.idle_probe:
+        table["idle_probe"] = list(agent.idle_probe)
     texts = {"work_query": agent.work_query, "description": agent.description}
     table |= {key: value for key, value in texts.items() if value}
     if agent.env:

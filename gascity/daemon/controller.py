@@ -66,7 +66,7 @@ class Controller:
         self._ending: Ending | None = None
         self._broken: StoreBroken | None = None
         ports.memory.turns_sure_at = ports.clock.monotonic() + ANNOUNCE_AGAIN_S
-        ports.poke = self.pulse.poke
+        ports.poke, ports.active_at = self.pulse.poke, self._checks.last_activity
         ports.answers = ports.answers or self._checks
 
     @property
@@ -257,7 +257,7 @@ class Controller:
         self.pulse.begin()
         try:
             await self._chores.before_patrol()
-            self._checks.ask(self.ports.city, self._performer.group)
+            self._checks.ask(self.ports.city, self._performer.group, self.ports.records)
             done = await patrol(self.ports, self.lookout, self._performer)
             if remember(self.ports, done, monotonic=self.clock.monotonic()):
                 self.pulse.ask_soon()

@@ -97,7 +97,7 @@ def _outlook(
     city: City, name: str, place: Place, foreign: str, measured: CapabilityClass | None
 ) -> Outlook:
     agent = place.agent
-    capability = expected_capability(place.runtime, measured)
+    capability = expected_capability(place.runtime, measured, probed=bool(agent.idle_probe))
     policy = effective_policy(requested_policy(agent, city), place, capability)
     held = is_suspended(city, agent)
     if held:
@@ -120,9 +120,15 @@ def _outlook(
     )
 
 
-def expected_capability(runtime: str, measured: CapabilityClass | None = None) -> Capability:
-    """What a kind of runtime lets be known; an unknown kind allows nothing (R6c)."""
+def expected_capability(
+    runtime: str, measured: CapabilityClass | None = None, *, probed: bool = False
+) -> Capability:
+    """What a kind of runtime lets be known; an unknown kind allows nothing (R6c).
+
+    `probed`: the agent's own `idle_probe` gives a boundary besides.
+    """
     clock, boundary, pending, attached = _SIGNALS.get(runtime.partition(":")[0], (False,) * 4)
+    boundary = boundary or probed
     if measured is not None:
         clock = measured is not CapabilityClass.DISABLED
         boundary = measured is CapabilityClass.FULL

@@ -137,6 +137,7 @@ class Agent:
     pool: Pool | None = None
     depends_on: tuple[str, ...] = ()
     work_query: str = ""
+    idle_probe: tuple[str, ...] = ()  # the argv that says whether a session may be stopped
     description: str = ""
 
     @property

@@ -12,7 +12,9 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import anyio
@@ -20,9 +22,11 @@ from anyio.abc import TaskGroup
 
 from gascity.model.city import Agent, City
 from gascity.model.reading import Known, Reading, Unclear
+from gascity.model.session import Session
 from gascity.observe.clock import Clock
 from gascity.observe.commands import NOT_OURS, run_command
 from gascity.observe.demand import NOT_ASKED
+from gascity.observe.idle_probe import IdleProbes
 from gascity.runtimes.bounded import Ran
 
 _EMPTY: Final = re.compile(r"\[\s*\]|\{\s*\}|null|")
@@ -47,12 +51,17 @@ class Checks:
     concurrency: int = 8
     _answers: dict[tuple[str, str], Answer] = field(default_factory=dict)
     _limiter: anyio.CapacityLimiter = field(init=False)
+    _idle: IdleProbes = field(init=False)
 
     def __post_init__(self) -> None:
         self._limiter = anyio.CapacityLimiter(self.concurrency)
+        self._idle = IdleProbes(clock=self.clock, changed=self.changed, limiter=self._limiter)
 
-    def ask(self, city: City, group: TaskGroup) -> None:
-        """Ask again whatever is due; returns at once."""
+    def ask(
+        self, city: City, group: TaskGroup, sessions: Mapping[str, Session] = MappingProxyType({})
+    ) -> None:
+        """Ask again whatever is due, about these sessions too; returns at once."""
+        self._idle.ask(city, group, sessions)
         wanted = _commands(city)
         for gone in [key for key in self._answers if key not in wanted]:
             del self._answers[gone]
@@ -78,6 +87,10 @@ class Checks:
         if isinstance(reading, Known):
             return Known(says_work(reading.value))
         return reading
+
+    def last_activity(self, session: Session) -> datetime | None:
+        """When a session last did something by its own probe; None where that says nothing."""
+        return self._idle.last_activity(session)
 
     async def _run(self, answer: Answer, agent: Agent, city: City) -> None:
         async with self._limiter:

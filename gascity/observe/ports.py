@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from gascity.beads.bead import CLOSED, SESSION
 from gascity.beads.record import session_of
@@ -31,6 +32,7 @@ class Ports:
     over facts about hosts to be stored. `answers` is what commands of the config said.
     `find_foreign` looks again why work is kept elsewhere. `record` takes what a tick saw and
     decided, or the fault it ended with, and never waits; it is asked where `record_ticks` is set.
+    `active_at` is what a session's own probe said of its last activity.
     `why_absent` says what to do about a runtime that is not here, "" when there is nothing.
     """
 
@@ -47,6 +49,7 @@ class Ports:
     answers: Answers | None = None
     find_foreign: Callable[[City], str] | None = None
     record: Callable[[World, Plan | Exception], None] = lambda _world, _outcome: None
+    active_at: Callable[[Session], datetime | None] = lambda _session: None
     why_absent: Callable[[str], str] = lambda _kind: ""
 
     def written(self, applied: Applied) -> None:

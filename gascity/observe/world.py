@@ -96,7 +96,7 @@ class Lookout:
                 support[session.id] = Unclear(ports.missing(kind))
                 sightings[session.id] = Sighting.unknown(ports.missing(kind))
                 continue
-            support[session.id] = Known(runtime.support)
+            support[session.id] = Known(supported(runtime.support, session, ports.city))
             watch = watch_of(session, ports.city, screen=bool(screens(session)))
             asked[kind].append((session, watch))
         listings = await self._ask(asked)
@@ -104,7 +104,7 @@ class Lookout:
         for kind, listing in listings.items():
             foreign.extend(listing.foreign)
             for session, _ in asked[kind]:
-                sightings[session.id] = listing.sightings[session.name]
+                sightings[session.id] = self._with_probe(session, listing.sightings[session.name])
         now = ports.clock.now()
         demand = await self._demand(sessions)
         world = World(
@@ -118,6 +118,14 @@ class Lookout:
             writable=ports.writable,
         )
         return world, tuple(sorted(foreign))
+
+    def _with_probe(self, session: Session, seen: Sighting) -> Sighting:
+        """Its activity is what the runtime saw or what its own probe says, whichever is later."""
+        said = self.ports.active_at(session)
+        if said is None or seen.truth is not Truth.RUNNING or isinstance(seen.activity, Unclear):
+            return seen
+        at = seen.activity.value if isinstance(seen.activity, Known) else None
+        return replace(seen, activity=Known(max(at, said) if at is not None else said))
 
     async def _ask(self, asked: dict[str, list[tuple[Session, Watch]]]) -> dict[str, Listing]:
         """Every runtime once, beside each other."""
@@ -166,6 +174,14 @@ class Lookout:
         starting = session.ready_at is None
         may_be_trimmed = session.slot is not None  # and a question spares it (R21)
         return may_sleep or stands_on_somebody or drifted or restarts or starting or may_be_trimmed
+
+
+def supported(offered: Support, session: Session, city: City) -> Support:
+    """What can be asked about one session: by its runtime, and by the agent's own `idle_probe`."""
+    agent = city.agents.get(session.template)
+    if agent is None or not agent.idle_probe:
+        return offered
+    return replace(offered, idle_boundary=True, screen=offered.screen and offered.idle_boundary)
 
 
 def watch_of(session: Session, city: City, *, screen: bool) -> Watch:

@@ -112,6 +112,7 @@ class Mask:
             args=tuple(map(hidden, agent.args)),
             env={key: hidden(value) for key, value in agent.env.items()},
             work_query=hidden(agent.work_query),
+            idle_probe=tuple(hidden(word) for word in agent.idle_probe),
             description=hidden(agent.description),
             pool=replace(pool, check=hidden(pool.check)) if pool is not None else None,
             resume=replace(agent.resume, command=hidden(agent.resume.command)),

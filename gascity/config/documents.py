@@ -114,7 +114,7 @@ class Reading:
         except Unreadable as fault:
             self._refuse(label, pack / name, fault)
             return []
-        self._hash.update("\0".join((label, *found)).encode("utf-8", "surrogateescape"))
+        self._hash.update("\0".join((label, *found)).encode("utf-8", "surrogatepass"))
         return found if self._is_trusted(label, status, pack, whole=pack) else []
 
     def _refuse(self, label: str, path: Path, fault: Unreadable) -> None:
@@ -207,7 +207,7 @@ class Reading:
 
     def _parse(self, name: str, data: bytes) -> Document | None:
         """A document, or None after one problem."""
-        self._hash.update(name.encode() + b"\0" + data + b"\0")
+        self._hash.update(name.encode("utf-8", "surrogatepass") + b"\0" + data + b"\0")
         try:
             text = data.removeprefix(_BOM).decode("utf-8").replace("\r\n", "\n")
         except UnicodeDecodeError as fault:

@@ -125,7 +125,7 @@ class Placing:
         for session in pack.named:
             table = session.row.table
             if table.scope != RIG or table.dir:
-                self._seat(session, _bound(binding, session.binding), table.dir)
+                self._seat(session, _bound(binding, session.binding), table.dir.rstrip("/"))
 
     def _place_in_rig(
         self, pack: Pack, binding: str | None, where: Where, rig: str, *, is_from_city: bool = False
@@ -146,7 +146,7 @@ class Placing:
             name, table = _bound(binding, session.binding), session.row.table
             if table.dir or table.scope == CITY:
                 if not is_from_city:
-                    self._seat(session, name, table.dir)
+                    self._seat(session, name, table.dir.rstrip("/"))
             else:
                 self._seat(session, name, rig)
 

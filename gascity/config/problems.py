@@ -51,7 +51,8 @@ class Problem:
         said = f"{self.key} = {self.value}" if self.key and self.value else self.key
         where = " ".join(part for part in (place, self.table) if part)
         head = f"{where}: {said}" if said else where
-        return f"{head}: {self.what}; {self.remedy}" if self.remedy else f"{head}: {self.what}"
+        text = f"{head}: {self.what}; {self.remedy}" if self.remedy else f"{head}: {self.what}"
+        return printable(text)
 
     def as_dict(self) -> dict[str, object]:
         """The same, for `--json`."""
@@ -243,5 +244,10 @@ def shown(value: object) -> str:
         return "[…]"
     else:
         text = str(value)
-    text = "".join(c if c.isprintable() else "?" for c in text)
+    text = printable(text)
     return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "…"
+
+
+def printable(text: str) -> str:
+    """The text on one line, with `?` for what hides or moves a cursor; file names may hold it."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)

@@ -101,13 +101,15 @@ class TableReader:
             if _has_nul(value):
                 self.problems.add(where.error("holds a NUL character", "remove it", key=key))
                 del own[key]
+        dropped: set[str] = set()
         while True:
             try:
                 return model.model_validate(own)
             except ValidationError as fault:
-                bad = self._report(fault, own, where)
+                bad = self._report(fault, own, where, dropped)
                 if not bad:
                     return None
+                dropped |= bad
                 own = {key: value for key, value in own.items() if key not in bad}
 
     def _unknown_of_pool(self, raw: Any, where: Where) -> None:
@@ -115,12 +117,19 @@ class TableReader:
             place = where.below(f"{where.table} pool", "pool")
             self.warn_of_unknown(raw, place, "pool", frozenset(PoolTable.model_fields))
 
-    def _report(self, fault: ValidationError, raw: dict[str, Any], where: Where) -> set[str]:
-        """Turn each finding into a problem; the keys to leave out of the next try."""
+    def _report(
+        self, fault: ValidationError, raw: dict[str, Any], where: Where, dropped: set[str]
+    ) -> set[str]:
+        """Turn each finding into a problem; the keys to leave out of the next try.
+
+        A key that was left out because it is bad is not called missing besides.
+        """
         bad: set[str] = set()
         for finding in fault.errors(include_url=False):
             path = [str(part) for part in finding["loc"]]
             key = path[0] if path else ""
+            if key in dropped:
+                continue
             value = raw.get(key)
             what, remedy = _wording(finding["type"], finding.get("ctx", {}), finding["msg"])
             if len(path) > 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from pathlib import Path
 
 import pytest
@@ -187,3 +188,14 @@ def test_a_group_that_may_write_a_pack_is_spoken_of_once(city: Path) -> None:
     result = load_city(city)
     assert result.city is not None
     assert ["by its group" in problem.what for problem in result.warnings] == [True]
+
+
+@pytest.mark.parametrize(
+    "name", [b"\xff", b"a\nb", b"\x1b[31m", b"a b", "ü".encode(), b"-a", b"x" * 200]
+)
+def test_a_folder_of_any_name_is_answered(city: Path, name: bytes) -> None:
+    """A name that no session may have is an error on one line, whatever its bytes (E11, R5)."""
+    write(city / "p/agents" / os.fsdecode(name) / "agent.toml", AGENT)
+    result = pickle.loads(pickle.dumps(load_city(city)))  # as it comes to the controller
+    assert result.city is None
+    assert [str(problem).isprintable() for problem in result.errors] == [True]

@@ -122,7 +122,7 @@ def assemble(
         events.extend(settled.events)
         if settled.session is not stored.sessions[session_id]:
             changes[session_id] = settled.session
-    actions.extend(_creations(world, places, wakes, pools))
+    actions.extend(_creations(world, places, pools))
     actions.extend(close_notices(world))
     return Plan(
         actions=trims_last(actions, trimmed, world),
@@ -186,8 +186,9 @@ def _decision(entry: Entry, world: World, waits: str, depended_on: frozenset[str
     session, judged = entry.settled.session, entry.judged
     walk = world.memory.walks.get(session.id)
     running = world.sighting(session.id).truth is not Truth.STOPPED
-    blockers = (*judged.blockers, *entry.settled.blockers) if running else ()
-    if not running:
+    if running:
+        blockers = (*judged.blockers, *entry.settled.blockers)
+    else:
         blockers = tuple(b for b in judged.solid if b.name.endswith("_unknown"))
     state = display_state(session, world)
     suppressed = session.is_cold and (judged.latched or not judged.config)
@@ -259,9 +260,7 @@ def _undone(entry: Entry, before: Session, decision: Decision, world: World) -> 
     return drop_intent(case, *(decision.blocker_names or ("keep_warm",)))[1]
 
 
-def _creations(
-    world: World, places: Roster, wakes: Wakes, pools: Mapping[str, PoolPlan]
-) -> list[Create]:
+def _creations(world: World, places: Roster, pools: Mapping[str, PoolPlan]) -> list[Create]:
     """Places that are asked for and have no record yet (POOL-23)."""
     if not world.writable:
         return []

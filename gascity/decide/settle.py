@@ -73,8 +73,6 @@ def _structural(case: Case) -> Settled:
     if reason is StopReason.CONFIG_DRIFT:
         return _drift(case, session, events)
     if running:
-        # A stop reaches the run with the recorded token only, and this may be another one (R63).
-        session = replace(session, instance_token=case.seen.token or session.instance_token)
         retire = reason is not StopReason.SUSPENDED
         action: Action = Stop(session_id=session.id, reason=reason, retire=retire)
         return Settled(session=session, action=action, events=events)

@@ -15,7 +15,7 @@ from gascity.model.duration import seconds
 from gascity.model.events import EventType
 from gascity.model.plan import Create, Decision, DisplayState, Drain, Path, Start
 from gascity.model.reading import Known
-from gascity.model.session import Session, SleepRequest
+from gascity.model.session import Session, SleepIntent, SleepRequest
 from gascity.model.world import DrainPhase, ProbeResult, ScreenVerdict, Walk, World
 from gascity.testing.builders import (
     NOON,
@@ -177,11 +177,12 @@ def test_a_confirmed_stop_that_somebody_undid_is_told_as_aborted() -> None:
 
 
 def test_a_stop_that_stands_is_not_told_as_aborted() -> None:
-    """Not while it is stopped, and not for one that was never announced (EVT-03)."""
+    """Not while it is stopped, was never announced, or is committed by now (EVT-03)."""
     for world in (
         undone(seen=stopped()),
         a_world(a_city(agent()), awake()),
         a_world(a_city(agent()), cold()),
+        a_world(a_city(agent()), cold(sleep_intent=SleepIntent.CONFIRMED)),
     ):
         assert EventType.SLEEP_ABORTED not in {one.type for one in decide(world).events}
 

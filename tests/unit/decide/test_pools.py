@@ -236,6 +236,16 @@ def test_ready_work_beyond_the_slots_creates_more() -> None:
     ]
 
 
+def test_work_that_waits_is_wanted_beside_the_work_being_done() -> None:
+    """One claimed and one ready make two slots, where no check says otherwise (R20, POOL-17)."""
+    world = a_world(
+        a_city(pooled()), awake("worker-1"), work={"worker-1": "w1"}, routed={"worker": "w2"}
+    )
+    plan = decide(world)
+    assert [one.desired for one in plan.pools] == [2]
+    assert any(isinstance(one, Create) for one in plan.actions)
+
+
 def test_an_idle_slot_stays_up_for_ready_work() -> None:
     """An awake free slot is the one that will take it: not slept, no other woken (R20, F21)."""
     world = a_world(a_city(pooled()), awake("worker-1"), cold("worker-2"), routed={"worker": "w1"})

@@ -41,7 +41,11 @@ class ExecRig(RuntimeRig):
         script = Script(
             path=self.script,
             cwd=str(self.folder),
-            env={"PATH": os.environ["PATH"], "SESSION_FILES": str(self.home)},
+            env={
+                "PATH": os.environ["PATH"],
+                "SESSION_FILES": str(self.home),
+                "HELPER_S": "-1",
+            },
             look_s=look_s,
             call_s=2.0,
             start_s=2.0,

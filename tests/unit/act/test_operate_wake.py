@@ -164,7 +164,14 @@ def test_a_timeout_says_what_is_seen_and_takes_nothing_back(sight: Sighting, sta
     desk = FakeDesk(a_session())
     desk.runtime.truths["mayor"] = sight
     reply = run(desk, wake, "mayor", say=Said(), timeout_s=5)
-    assert (reply["outcome"], reply["exit"], reply["state"]) == ("timed out", 4, state)
+    assert reply == {
+        "outcome": "timed out",
+        "session": "mayor",
+        "state": state,
+        "exit": 4,
+        "what": f"mayor was not ready within 5s: {state}",
+        "do": "it may still come up; look at gc why mayor",
+    }
     assert desk.sessions["gc-mayor"].wake_request is not None
 
 

@@ -109,12 +109,15 @@ async def _probe(walk: DrainWalk) -> bool:
 async def _save_pending(walk: DrainWalk) -> bool:
     """Announce the stop, with the fingerprint it happens under (DRAIN-02, FP-05)."""
 
+    shown = walk.world.sighting(walk.session_id).limit if walk.world is not None else None
+
     def pending(session: Session, now: datetime) -> tuple[Session, tuple[Event, ...]]:
         if session.generation != walk.context.generation:
             raise Conflict("another run of the session")
         noted = replace(
             session,
             sleep_intent=SleepIntent.PENDING,
+            limited_until=shown.until if shown is not None else None,
             fingerprint=walk.decision.fingerprint,
             fingerprint_inputs=walk.decision.fingerprint_inputs,
         )
@@ -184,16 +187,14 @@ async def _save_asleep(walk: DrainWalk) -> bool:
     if walk.structural(session):  # the config is in no batch: asked as late as can be (S10)
         return False
     now = walk.ports.clock.now()
-    done = f"{ExitClass.IDLE_CONTROLLER_STOP}"
+    asleep = go_cold(session, looked.judged, now=now)
     if walk.context.operator:
-        after = fall_asleep(session, SleepReason.OPERATOR, now=now)
-    else:
-        after = go_cold(session, looked.judged, now=now)
+        asleep = fall_asleep(session, SleepReason.OPERATOR, now=now)
     after = replace(
-        after,
-        last_exit=done,
+        asleep,
+        last_exit=str(ExitClass.IDLE_CONTROLLER_STOP),
         last_error="",
-        diagnostics=replace(after.diagnostics, suppressed=True, blockers=()),
+        diagnostics=replace(session.diagnostics, suppressed=True, blockers=()),
     )
     reason = str(after.sleep_reason)
     said = {
@@ -201,7 +202,7 @@ async def _save_asleep(walk: DrainWalk) -> bool:
         "reason": reason,
         "suppressed": True,
         "fingerprint": after.fingerprint,
-        "exit_intent": done,
+        "exit_intent": str(ExitClass.IDLE_CONTROLLER_STOP),
     }
     event = _event(EventType.STOPPED, session, now, f"asleep: {reason}", said)
     try:
@@ -243,6 +244,7 @@ def _aborted(walk: DrainWalk) -> Change:
         cleared = replace(
             session,
             sleep_intent=SleepIntent.NONE,
+            limited_until=None,
             sleep_request=None,
             diagnostics=replace(session.diagnostics, abort_blockers=names, blocked_at=now),
         )

@@ -62,6 +62,7 @@ def drop_intent(case: Case, *blockers: str) -> tuple[Session, tuple[Event, ...]]
     cleared = replace(
         session,
         sleep_intent=SleepIntent.NONE,
+        limited_until=None,
         latch_generation=0,
         diagnostics=replace(session.diagnostics, abort_blockers=blockers, blocked_at=now),
     )

@@ -249,11 +249,15 @@ def fall_asleep(session: Session, reason: SleepReason, *, now: datetime) -> Sess
 
 
 def go_cold(session: Session, judged: Judged, *, now: datetime) -> Session:
-    """The record of a session that is asleep because it was idle, with its latch (WAKE-14)."""
+    """The record of a session that is asleep because it was idle, with its latch (WAKE-14).
+
+    One that was put to sleep at its provider's limit has none: at the reset it comes back.
+    """
+    limited = session.limited_until is not None and session.limited_until > now
     return replace(
         session,
         state=State.ASLEEP,
-        sleep_reason=SleepReason.IDLE,
+        sleep_reason=SleepReason.RATE_LIMIT if limited else SleepReason.IDLE,
         sleep_intent=SleepIntent.NONE,
         since=now,
         slept_at=now,
@@ -261,7 +265,7 @@ def go_cold(session: Session, judged: Judged, *, now: datetime) -> Session:
         ready_at=None,
         stop_note=None,
         sleep_request=None,
-        latch_generation=session.generation,
+        latch_generation=0 if limited else session.generation,
         fingerprint=judged.fingerprint.value,
         fingerprint_inputs=judged.fingerprint.inputs,
     )

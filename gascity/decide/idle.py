@@ -156,6 +156,8 @@ def screen_blockers(seen: Sighting, capability: Capability) -> list[Blocker]:
     if capability.kind is not CapabilityClass.FULL or seen.screen is None:
         return []
     shown = SCREEN_BLOCKERS.get(seen.screen)
+    if seen.screen is ScreenVerdict.RATELIMIT and seen.limit is not None and seen.limit.until:
+        return []  # nothing goes on before the limit is over, and it is known when that is
     return [Blocker(name=shown, detail=seen.detail or str(seen.screen))] if shown else []
 
 

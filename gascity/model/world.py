@@ -105,7 +105,7 @@ class Sighting:
     ready: bool = False
     token: str = ""
     exit: Exit | None = None
-    limit: Limit | None = None  # it ended at its provider's limit
+    limit: Limit | None = None  # it shows its provider's limit, or ended at it
     agent_exited: bool = False  # the agent is gone, its shell lives (R11)
 
     @classmethod

@@ -14,6 +14,7 @@ from datetime import datetime
 import pytest
 
 from gascity.model.reading import Known
+from gascity.model.screens import ScreenRule, ScreenRules
 from gascity.model.world import ProbeResult, ScreenVerdict, Sighting, Truth
 from gascity.runtimes import processes
 from gascity.runtimes.base import Boundary, Watch
@@ -265,3 +266,28 @@ async def test_the_end_of_a_session_at_a_limit_is_told(tmux: TmuxRig, screens: s
     assert seen.limit is not None
     assert seen.limit.said.startswith(said)
     assert seen.limit.until == datetime.fromisoformat("2099-01-02T03:05:05+00:00")
+
+
+async def test_a_session_at_a_limit_is_at_rest_until_then(tmux: TmuxRig) -> None:
+    """A limit whose end is stated is a boundary and tells its time; another is not (R15, R41)."""
+    rule, script = "─" * 60, tmux.folder / "limit.sh"
+    for name, said in (("worker", "resets 3:45pm"), ("other", "see you")):
+        text = f"● ok\n\n  ⎿  You've hit your session limit · {said}\n\n{rule}\n❯ \n{rule}\n  /help"
+        script.write_text(f'cat <<"END"\n{text}\nEND\nexec cat\n', encoding="utf-8")
+        await tmux.start(name, command=f"sh {script}", screens="claude")
+    seen = await tmux.see("worker", screens="claude")
+    assert seen.screen is ScreenVerdict.RATELIMIT
+    assert seen.limit is not None
+    assert seen.limit.until is not None
+    assert (await settled(tmux, screens="claude")).result is ProbeResult.IDLE
+    assert (await settled(tmux, "other", screens="claude")).detail == "ratelimit"
+
+
+async def test_other_rules_judge_the_same_screen_anew(tmux: TmuxRig) -> None:
+    """A reload that changes rules needs no new output to take effect (R6, R15)."""
+    await tmux.start("worker")
+    assert (await tmux.see("worker")).screen is ScreenVerdict.IDLE
+    busy = ScreenRule(name="x", verdict=ScreenVerdict.BUSY, region="input", pattern="^empty$")
+    own = ScreenRules(name="generic", rules=(busy,))
+    seen = await tmux.see("worker", own_rules=own)
+    assert (seen.screen, seen.screen_rule) == (ScreenVerdict.BUSY, "generic.x")

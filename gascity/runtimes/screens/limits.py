@@ -15,8 +15,8 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from gascity.model.screens import ScreenRules
-from gascity.model.world import ScreenVerdict
-from gascity.runtimes.screens import Judgement, detector_named
+from gascity.model.world import Limit, ScreenVerdict
+from gascity.runtimes.screens import detector_named
 from gascity.runtimes.screens.rulefile import shared_pattern
 from gascity.runtimes.screens.text import Screen
 
@@ -81,9 +81,12 @@ def _limit_patterns(detector: str, own: ScreenRules | None) -> Iterable[str]:
     yield shared_pattern("limit")
 
 
-def said_of(judgement: Judgement) -> str:
-    """What a screen says about a limit; "" when it shows none."""
-    return judgement.said if judgement.verdict is ScreenVerdict.RATELIMIT else ""
+def limit_of(said: str, *, since: float) -> Limit | None:
+    """The limit of which a screen says that since the unix second `since`; None for no words."""
+    if not said:
+        return None
+    seen = datetime.fromtimestamp(since).astimezone()
+    return Limit(said=said, until=over_at(said, since=seen))
 
 
 def over_at(said: str, *, since: datetime) -> datetime | None:

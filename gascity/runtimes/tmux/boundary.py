@@ -124,7 +124,9 @@ class Prober:
         )
         if work:
             return not_idle("background", work)
-        return IDLE if shown.verdict is ScreenVerdict.IDLE else _said(shown)
+        # At a limit whose end is known nothing goes on before that.
+        at_rest = frame.limit is not None and frame.limit.until is not None
+        return IDLE if shown.verdict is ScreenVerdict.IDLE or at_rest else _said(shown)
 
 
 def _said(shown: Judgement) -> Boundary:

@@ -6,12 +6,11 @@ Source: DESIGN §8 (R15, R41)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 
 from gascity.model.world import Limit
 from gascity.runtimes.base import Watch
 from gascity.runtimes.screens import Screen
-from gascity.runtimes.screens.limits import last_words, over_at, said_of
+from gascity.runtimes.screens.limits import last_words, limit_of
 from gascity.runtimes.tmux.format import Hosted
 from gascity.runtimes.tmux.look import Memory
 
@@ -30,10 +29,7 @@ def limit_at_end(
     """
     shown = screens.get(hosted.agent.id)
     said = last_words(shown[0], watch.screens, watch.own_rules) if shown else ""
-    since = now
+    if said:
+        return limit_of(said, since=now)
     frame = memory.frames.get(hosted.key)
-    if not said and frame is not None:
-        said, since = said_of(frame.judgement), frame.still_since
-    if not said:
-        return None
-    return Limit(said=said, until=over_at(said, since=datetime.fromtimestamp(since).astimezone()))
+    return frame.limit if frame is not None else None

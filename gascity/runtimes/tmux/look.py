@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Final
 
 from gascity.model.reading import Known, Reading, Unclear
-from gascity.model.world import Exit, Pending, ScreenVerdict, Sighting, Truth
+from gascity.model.world import Exit, Limit, Pending, ScreenVerdict, Sighting, Truth
 from gascity.runtimes import processes
 from gascity.runtimes.base import Watch
 from gascity.runtimes.screens import (
@@ -27,6 +27,7 @@ from gascity.runtimes.screens import (
     judge_lines,
     steady_text,
 )
+from gascity.runtimes.screens.limits import limit_of
 from gascity.runtimes.tmux.format import Hosted, Pane
 
 STANDSTILL_S: Final = 1.0  # an unknown screen that long unchanged counts as ready (R66)
@@ -68,6 +69,12 @@ class Frame:
     still_since: float
     pending_since: float
     is_blank: bool
+    rules: tuple[object, ...] = ()  # what it was judged by
+
+    @property
+    def limit(self) -> Limit | None:
+        """The provider's limit that it shows."""
+        return limit_of(self.judgement.said, since=self.still_since)
 
     def is_ready(self, now: float) -> bool:
         """Whether the program has come up (R66)."""
@@ -85,11 +92,12 @@ class Memory:
     typed_until: dict[str, float] = field(default_factory=dict)
     not_ready_before: dict[str, float] = field(default_factory=dict)  # `ready_delay_ms`
 
-    def must_capture(self, hosted: Hosted) -> bool:
-        """Whether the screen may differ from the frame: output since, or in that same second."""
+    def must_capture(self, hosted: Hosted, watch: Watch) -> bool:
+        """Whether the frame may be wrong: output since, or in that same second, or other rules."""
         frame = self.frames.get(hosted.key)
         return (
             frame is None
+            or frame.rules != rules_of(watch)
             or hosted.activity != frame.seen
             or int(frame.captured_at) <= hosted.activity
         )
@@ -127,6 +135,7 @@ class Memory:
             still_since=min(now, at_latest(seen)),
             pending_since=min(now, at_latest(seen)),
             is_blank=screen.is_blank,
+            rules=rules_of(watch),
         )
         if old is not None:
             self._carry_over(hosted.key, old, frame)
@@ -156,6 +165,11 @@ class Memory:
         for kept in (self.frames, self.typed_until, self.not_ready_before):
             for key in kept.keys() - alive:
                 del kept[key]
+
+
+def rules_of(watch: Watch) -> tuple[object, ...]:
+    """Everything that a judgement depends on besides the screen."""
+    return (watch.screens, watch.prompt_prefix, watch.own_rules)
 
 
 def stopped(
@@ -214,7 +228,7 @@ def busy_elsewhere(hosted: Hosted, found: Processes) -> Pane | None:
 def running(hosted: Hosted, watch: Watch, memory: Memory, now: float) -> Sighting:
     """The sighting of a session whose agent runs."""
     frame = memory.frames.get(hosted.key)
-    is_fresh = frame is not None and not memory.must_capture(hosted)
+    is_fresh = frame is not None and not memory.must_capture(hosted, watch)
     activity = (
         frame.activity if frame and hosted.activity <= frame.seen else at_latest(hosted.activity)
     )
@@ -234,6 +248,7 @@ def running(hosted: Hosted, watch: Watch, memory: Memory, now: float) -> Sightin
         pending=pending,
         screen=judgement.verdict if judgement else None,
         screen_rule=judgement.rule if judgement else "",
+        limit=frame.limit if frame and judgement else None,
         ready=memory.is_ready(hosted, now),
         token=hosted.token,
         detail="agent's pane is gone" if hosted.agent.is_dead else "",

@@ -188,7 +188,7 @@ class TmuxRuntime:
         asked = [
             (watch, hosted)
             for watch, hosted in alive
-            if watch.screen and self._memory.must_capture(hosted)
+            if watch.screen and self._memory.must_capture(hosted, watch)
         ]
         screens = await self._host.screens([pane for _, hosted in asked for pane in hosted.live])
         for watch, hosted in asked:

@@ -8,11 +8,12 @@ from datetime import timedelta
 import pytest
 
 from gascity.act.operate import hold_of
-from gascity.decide.exits import LIMIT_UNSTATED
+from gascity.decide.exits import LIMIT_UNSTATED, go_cold
+from gascity.decide.judge import judge
 from gascity.decide.tick import decide
-from gascity.model.plan import Plan, Start
+from gascity.model.plan import Drain, Plan, Start
 from gascity.model.session import Session, SleepReason, State
-from gascity.model.world import Exit, Limit, Sighting, World
+from gascity.model.world import Exit, Limit, ScreenVerdict, Sighting, World
 from gascity.testing.builders import (
     NOON,
     a_city,
@@ -22,9 +23,12 @@ from gascity.testing.builders import (
     agent,
     ahead,
     awake,
+    confirmed,
     decision_of,
+    draining,
     headless,
     record_of,
+    running,
     stopped,
 )
 
@@ -112,3 +116,39 @@ def test_it_comes_back_at_the_stated_time(name: str) -> None:
     assert isinstance(action_of(plan, name), Start)
     plan, _ = later(at_limit(name), 4 * 3600 - 1)
     assert action_of(plan, name) is None
+
+
+def shown(until: object, **over: object) -> Sighting:
+    """A session that runs and shows a limit, at rest since long ago."""
+    limit = Limit(said="resets 3pm", until=until)  # type: ignore[arg-type]
+    return running(screen=ScreenVerdict.RATELIMIT, limit=limit, **over)
+
+
+def test_a_session_that_shows_a_limit_may_sleep_if_it_says_when() -> None:
+    """Nothing goes on before; one that does not say when stays as it is (R15, R41)."""
+    for until, blockers in ((UNTIL, ()), (None, ("idle_boundary",))):
+        plan = decide(a_world(MAYOR, awake(), seen=shown(until)))
+        assert decision_of(plan, "mayor").blocker_names == blockers
+        assert isinstance(action_of(plan, "mayor"), Drain) is (until is not None)
+    busy = a_world(MAYOR, awake(), seen=shown(UNTIL), work={"mayor": "w1"})
+    assert action_of(decide(busy), "mayor") is None
+
+
+def test_one_that_was_put_to_sleep_at_its_limit_sleeps_for_it() -> None:
+    """Reason `rate_limit`, no latch, woken at the reset only (R41)."""
+    world = a_world(MAYOR, replace(confirmed(), limited_until=UNTIL), seen=stopped())
+    judged = judge(world.sessions["gc-mayor"], world, ())
+    assert judged is not None
+    cold = go_cold(world.sessions["gc-mayor"], judged, now=NOON)
+    assert (cold.sleep_reason, cold.latch_generation) == (SleepReason.RATE_LIMIT, 0)
+    assert later(cold, 3600, work={"mayor": "w1"})[0].actions == ()
+    assert isinstance(action_of(later(cold, 4 * 3600 + 1)[0], "mayor"), Start)
+    passed = replace(world.sessions["gc-mayor"], limited_until=NOON - timedelta(seconds=1))
+    assert go_cold(passed, judged, now=NOON).is_cold
+
+
+def test_a_drain_that_is_given_up_forgets_the_limit() -> None:
+    """Whoever is kept up for somebody is at no limit that holds it back later (R41)."""
+    session = replace(draining(), limited_until=UNTIL)
+    world = a_world(MAYOR, session, seen=running(), work={"mayor": "w1"})
+    assert record_of(decide(world), world).limited_until is None

@@ -11,7 +11,7 @@ from gascity.model.screens import ScreenRule, ScreenRules
 from gascity.model.world import ScreenVerdict
 from gascity.runtimes.screens import read_screen
 from gascity.runtimes.screens.examples import SEEN_AT, corpus
-from gascity.runtimes.screens.limits import MARGIN, last_words, over_at, said_of
+from gascity.runtimes.screens.limits import MARGIN, last_words, over_at
 
 AT: Final = SEEN_AT.isoformat().replace("2026-08-27T12:00:00", "{}")
 
@@ -64,7 +64,7 @@ def test_the_screens_of_limits_say_when() -> None:
     assert len(told) >= 8
     for one in told:
         expected = datetime.fromisoformat(one.until) + MARGIN
-        assert (one.name, over_at(said_of(one.judged()), since=SEEN_AT)) == (one.name, expected)
+        assert (one.name, over_at(one.judged().said, since=SEEN_AT)) == (one.name, expected)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ import anyio
 from gascity.model.reading import Known, Reading, Unsupported
 from gascity.model.world import Pending, ProbeResult, ScreenVerdict, Sighting, Support, Truth
 from gascity.runtimes.base import (
+    BY_TERMINAL,
     Ability,
     Boundary,
     Listing,
@@ -87,7 +88,7 @@ class ExecRuntime:
     @property
     def abilities(self) -> frozenset[Ability]:
         """The protocol has no word for how a session ended."""
-        return frozenset(Ability) - {Ability.EXIT_STATUS}
+        return BY_TERMINAL - {Ability.EXIT_STATUS}
 
     async def list(self, watches: Collection[Watch]) -> Listing:
         """A sighting of every watched session; who got no answer in time is unknown."""

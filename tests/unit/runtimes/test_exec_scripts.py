@@ -17,7 +17,14 @@ from gascity.decide.capability import CLASS
 from gascity.model.plan import CapabilityClass
 from gascity.model.reading import Known, Unclear, Unsupported
 from gascity.model.world import ProbeResult, Sighting, Truth
-from gascity.runtimes.base import RuntimeUnreachable, Spec, StartFailed, Watch
+from gascity.runtimes.base import (
+    Ability,
+    Responds,
+    RuntimeUnreachable,
+    Spec,
+    StartFailed,
+    Watch,
+)
 from gascity.runtimes.exec import ExecRuntime, Script, find_script
 from gascity.runtimes.exec.answers import activity_of, attached_of, boundary_of, pending_of
 from gascity.runtimes.exec.script import start_config
@@ -126,6 +133,13 @@ def test_a_changed_script_is_learnt_anew(host: Host) -> None:
     assert runtime.support.idle_boundary
     see(runtime)
     assert not runtime.support.idle_boundary
+
+
+def test_it_declares_what_its_protocol_has(host: Host) -> None:
+    """The protocol has no word for how a session ended, and none for an answer (CAP-25)."""
+    runtime = host.says("exit 2")
+    assert frozenset(Ability) - runtime.abilities == {Ability.EXIT_STATUS, Ability.RESPOND}
+    assert not isinstance(runtime, Responds)
 
 
 def test_an_empty_list_is_believed_of_a_script_that_lists(host: Host) -> None:

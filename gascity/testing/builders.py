@@ -25,6 +25,7 @@ from gascity.model.session import (
     SleepIntent,
     State,
 )
+from gascity.model.signals import Heard
 from gascity.model.world import (
     Demand,
     Memory,
@@ -121,6 +122,7 @@ def a_world(
     resumed_at: datetime | None = None,
     turns: Mapping[str, str] | None = None,
     turns_unsure_until: datetime | None = None,
+    heard: Mapping[str, Heard] | None = None,
     now: datetime = NOON,
     writable: bool = True,
 ) -> World:
@@ -132,6 +134,7 @@ def a_world(
         work: {name: bead id, ids, or a reading}; likewise `waits`, `routed` ({template: ...}) and
             `checks` ({template: count or reading}).
         turns: {name: instance token} of the turns that are announced.
+        heard: {name: what the hooks of its agent said}.
     """
     known = {one.id: one for one in sessions}
     sightings = {one.id: _seen(one, seen) for one in sessions}
@@ -167,6 +170,7 @@ def a_world(
                 for key, token in by_id(turns or {}, known).items()
             },
             turns_unsure_until=turns_unsure_until,
+            heard=by_id(heard or {}, known),
         ),
         writable=writable,
     )

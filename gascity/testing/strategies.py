@@ -17,6 +17,7 @@ from gascity.model.city import Agent, City, Pool, WakeMode
 from gascity.model.duration import OFF, KeepWarm, seconds
 from gascity.model.reading import Known, Reading, Unclear, Unsupported
 from gascity.model.session import Session, SleepIntent, SleepReason, SleepRequest, State
+from gascity.model.signals import Heard, Turn
 from gascity.model.world import (
     Demand,
     Exit,
@@ -134,6 +135,22 @@ def readings(*values: Any) -> st.SearchStrategy[Any]:
     return st.sampled_from((None, None, *known, DOUBT))
 
 
+def hook_words() -> st.SearchStrategy[Heard]:
+    """What the hooks of this run, or of another, said a while ago."""
+    moments = st.sampled_from((ago(1), ago(200), ago(3_000), ago(90_000)))
+    return st.builds(
+        Heard,
+        token=st.sampled_from(("t1", "t1", "t2")),
+        at=moments,
+        turn=st.sampled_from(Turn),
+        turn_at=moments,
+        asked=st.sampled_from(("", "permission")),
+        asked_at=moments,
+        work=st.sampled_from((None, (), ("npm start",))),
+        work_at=moments,
+    )
+
+
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
     """A whole picture: a city, its records with gaps and strays, what is seen and asked for."""
@@ -176,6 +193,7 @@ def worlds(draw: st.DrawFn) -> World:
             if draw(st.integers(0, 7)) == 0
         },
         turns_unsure_until=ahead(5) if draw(st.integers(0, 3)) == 0 else None,
+        heard={name: draw(hook_words()) for name in names if draw(st.integers(0, 7)) == 0},
         missing=frozenset({"gone"} if draw(st.booleans()) else ()),
         writable=draw(st.sampled_from((True, True, True, False))),
         demand=Demand(unclear="no store") if draw(st.integers(0, 9)) == 0 else None,

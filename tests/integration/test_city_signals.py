@@ -72,6 +72,8 @@ def test_a_lost_begin_lets_no_busy_session_sleep(city: RealCity) -> None:
     city.type("quiet", "tell turn-ended")
     city.type("quiet", "work 600")
     city.wait("quiet", has("idle_boundary"), what="seen busy")  # type: ignore[arg-type]
+    shown = city.gc("doctor", "screens", "--session", "quiet", "--json").json
+    assert (shown["verdict"], shown["rule"]) == ("busy", "generic.busy")
     city.patrol(5)
     assert city.session("quiet")["state"] == "awake"
     city.tmux("send-keys", "-t", "=quiet:", "Escape")

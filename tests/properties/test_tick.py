@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from datetime import timedelta
 
 from hypothesis import HealthCheck, assume, given
 from hypothesis import settings as hypothesis_settings
@@ -27,6 +28,7 @@ from gascity.model.plan import (
 )
 from gascity.model.reading import Unclear
 from gascity.model.session import StopReason
+from gascity.model.signals import Turn
 from gascity.model.world import Truth, World
 from gascity.testing.settling import applied, settle
 from gascity.testing.strategies import worlds
@@ -113,6 +115,24 @@ def test_nothing_in_a_turn_begins_a_drain(world: World) -> None:
         turns = world.memory.turns.get(session.id, ())
         assert forced or not (session.open_turn == token != "")
         assert forced or token not in [turn.token for turn in turns]
+
+
+@quick
+@given(worlds())
+def test_what_hooks_said_just_now_begins_no_drain(world: World) -> None:
+    """An open turn, a question or background work of the present run is never slept (R15, R79)."""
+    for action in decide(world).actions:
+        if not isinstance(action, Drain) or action.resume:
+            continue
+        session = world.sessions[action.session_id]
+        heard = world.memory.heard.get(session.id)
+        forced = session.sleep_request is not None and session.sleep_request.force
+        if forced or heard is None or heard.token != session.instance_token:
+            continue
+        just_now = world.now - timedelta(seconds=10)
+        assert not (heard.turn is Turn.OPEN and heard.at > just_now)
+        assert not (heard.asked and heard.asked_at is not None and heard.asked_at > just_now)
+        assert not (heard.work and heard.work_at is not None and heard.work_at > just_now)
 
 
 @quick

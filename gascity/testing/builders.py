@@ -159,24 +159,46 @@ def a_world(
         sightings=sightings,
         support=supports,
         demand=demand or asked,
-        memory=Memory(
-            probes=by_id(probes or {}, known),
-            walks=by_id(walks or {}, known),
-            waiting_since=by_id(waiting_since or {}, known),
-            missing=frozenset(by_id(dict.fromkeys(missing), known)),
+        memory=_memory(
+            known,
+            probes=probes or {},
+            walks=walks or {},
+            waiting_since=waiting_since or {},
+            heard=heard or {},
+            missing=missing,
             resumed_at=resumed_at,
-            turns={
-                key: (OpenTurn(token=token, what="sleep 60s", since=now),)
-                for key, token in by_id(turns or {}, known).items()
-            },
+            turns=_turns(turns or {}, now),
             turns_unsure_until=turns_unsure_until,
-            heard=by_id(heard or {}, known),
         ),
         writable=writable,
     )
     return replace(
         world, sessions={one.id: _as_recorded(one, world) for one in world.sessions.values()}
     )
+
+
+def _memory(
+    known: Mapping[str, Session],
+    *,
+    missing: frozenset[str],
+    resumed_at: datetime | None,
+    turns_unsure_until: datetime | None,
+    **by_name: Mapping[str, Any],
+) -> Memory:
+    """What the controller remembers, with sessions named as tests do."""
+    return Memory(
+        missing=frozenset(by_id(dict.fromkeys(missing), known)),
+        resumed_at=resumed_at,
+        turns_unsure_until=turns_unsure_until,
+        **{key: by_id(value, known) for key, value in by_name.items()},
+    )
+
+
+def _turns(tokens: Mapping[str, str], now: datetime) -> Mapping[str, tuple[OpenTurn, ...]]:
+    return {
+        name: (OpenTurn(token=token, what="sleep 60s", since=now),)
+        for name, token in tokens.items()
+    }
 
 
 def by_id(given: Mapping[str, V], sessions: Mapping[str, Session]) -> dict[str, V]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 from pathlib import Path
 from typing import Final
 
@@ -80,7 +81,7 @@ def _runtime(args: argparse.Namespace) -> int:
     except Failure:
         folder = Path.cwd()
     trial = trial_of(args.script, folder)
-    if not trial.script.path.is_file():
+    if not os.path.isfile(trial.script.path):  # noqa: PTH113  Path.is_file raises on odd names
         raise Failure(f"there is no script {trial.script.path}", "give exec:PATH or a path")
 
     async def tried() -> list[Check]:

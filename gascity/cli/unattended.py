@@ -12,9 +12,10 @@ from collections.abc import Collection
 from pathlib import Path
 
 from gascity.config.load import load_city
+from gascity.daemon.hosts import Hosts
 from gascity.model.session import Session
 from gascity.model.world import Truth
-from gascity.runtimes.base import Listing, RuntimeUnreachable, Watch
+from gascity.runtimes.base import Ability, Listing, Runtime, RuntimeUnreachable, Watch
 from gascity.runtimes.tmux import TmuxRuntime, default_socket
 
 
@@ -30,9 +31,10 @@ def runtime_of(city: Path) -> TmuxRuntime | None:
 def look(city: Path, watches: Collection[Watch]) -> Listing | str | None:
     """What the server says of these sessions; a text when that is not certain; None: no city."""
     runtime = runtime_of(city)
-    if runtime is None:
-        return None
+    return _asked(runtime, watches) if runtime is not None else None
 
+
+def _asked(runtime: Runtime, watches: Collection[Watch]) -> Listing | str:
     async def ask() -> Listing:
         try:
             return await runtime.list(watches)
@@ -46,14 +48,19 @@ def look(city: Path, watches: Collection[Watch]) -> Listing | str | None:
 
 
 def attach_argv(city: Path, session: Session) -> list[str] | None:
-    """The command that attaches to the session, or None when it is not seen running (R65)."""
-    if session.runtime != "tmux":
+    """The command that attaches to the session, or None when it is not seen running (R65).
+
+    A runtime whose sessions nobody can attach to is asked nothing.
+    """
+    loaded = load_city(city).city
+    if loaded is None:
         return None
-    runtime = runtime_of(city)
-    seen = look(city, [Watch(name=session.name, token=session.instance_token)])
-    if runtime is None or not isinstance(seen, Listing):
+    runtime = Hosts(loaded).get(session.runtime)
+    if runtime is None or Ability.ATTACH not in runtime.abilities:
         return None
-    sighting = seen.sightings.get(session.name)
+    watch = Watch(name=session.name, token=session.instance_token)
+    seen = _asked(runtime, [watch])
+    sighting = seen.sightings.get(session.name) if isinstance(seen, Listing) else None
     if sighting is None or sighting.truth is not Truth.RUNNING:
         return None
     return list(runtime.attach_command(session.name))

@@ -26,7 +26,11 @@ class Hosts(Mapping[str, Runtime]):
     """{kind: runtime}. Looking one up makes it; going over it shows those made so far."""
 
     def __init__(
-        self, city: City, *, known_server: ServerId | None, on_server: Callable[[ServerId], None]
+        self,
+        city: City,
+        *,
+        known_server: ServerId | None = None,
+        on_server: Callable[[ServerId], None] = lambda _: None,
     ) -> None:
         self._city = city
         self._known_server = known_server

@@ -8,6 +8,7 @@ Source: DESIGN §7, §8 (CAP-11, CAP-12, R13, R15, R16, R33, R69)
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -81,13 +82,11 @@ def _instant(said: object, now: datetime) -> datetime | str | None:
     """An RFC 3339 time with a zone, never later than now; else what is wrong with it."""
     if said is None or said == "":
         return None
-    try:
+    with contextlib.suppress(ValueError, OverflowError):
         at = datetime.fromisoformat(str(said))
-    except ValueError:
-        at = None
-    if at is None or at.tzinfo is None:
-        return f"last_activity is {str(said)[:40]!r}, not an RFC 3339 time"
-    return min(at.astimezone(UTC), now)
+        if at.tzinfo is not None:
+            return min(at.astimezone(UTC), now)
+    return f"last_activity is {str(said)[:40]!r}, not an RFC 3339 time"
 
 
 @dataclass(slots=True, kw_only=True)

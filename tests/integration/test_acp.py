@@ -23,7 +23,7 @@ from tests.integration.rig import opened
 from tests.integration.rig_acp import AcpRig
 from tests.polling import eventually, wait_until
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @pytest.fixture
@@ -155,7 +155,6 @@ async def test_only_what_happens_is_activity(acp: AcpRig) -> None:
     await eventually(moved)
 
 
-@pytest.mark.slow
 async def test_a_flood_holds_up_nobody(acp: AcpRig) -> None:
     """An agent that talks without end waits at its pipe; what is kept is bounded (R34)."""
     await acp.start("worker")
@@ -213,7 +212,6 @@ asyncio.run(acp.run_agent(Agent()))
 """
 
 
-@pytest.mark.slow
 async def test_an_agent_of_the_protocol_s_own_library_is_understood(acp: AcpRig) -> None:
     """Not only our stand-in: the library's agent side gets and gives the same messages (CAP-22)."""
     program = acp.folder / "agent.py"
@@ -223,7 +221,6 @@ async def test_an_agent_of_the_protocol_s_own_library_is_understood(acp: AcpRig)
     assert "heard this" in await acp.runtime.peek("worker", lines=5)
 
 
-@pytest.mark.slow
 async def test_agents_end_with_a_controller_that_is_killed(acp: AcpRig) -> None:
     """No agent is left that nobody can talk to, however its controller ended (R37)."""
     spec = acp.spec("worker")

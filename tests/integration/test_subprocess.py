@@ -58,6 +58,7 @@ async def test_a_silent_program_keeps_no_clock(plain: SubprocessRig) -> None:
     await eventually(clock)
 
 
+@pytest.mark.slow
 async def test_output_is_kept_within_bounds(plain: SubprocessRig) -> None:
     """A program that floods is never held up and costs twice the bound on disk (R34)."""
     runtime = SubprocessRuntime(plain.home, city=CITY, log_bytes=20_000)
@@ -86,6 +87,7 @@ async def test_a_stop_takes_what_went_off_on_its_own(plain: SubprocessRig) -> No
     assert carrying(token) == set()
 
 
+@pytest.mark.slow
 async def test_how_it_ended_is_told_to_a_controller_that_was_not_there(
     plain: SubprocessRig,
 ) -> None:
@@ -117,6 +119,7 @@ async def test_a_session_without_its_keeper_still_runs(plain: SubprocessRig) -> 
     assert (await plain.see("worker")).truth is Truth.STOPPED
 
 
+@pytest.mark.slow
 async def test_a_record_that_vanished_proves_nothing(plain: SubprocessRig) -> None:
     """While its processes live, a session without its record is unclear, not stopped (R10)."""
     token = await plain.start("worker")
@@ -138,6 +141,7 @@ async def test_a_garbled_record_is_unclear(plain: SubprocessRig, text: str) -> N
         await plain.runtime.stop("worker", token="x", grace_s=0.0)
 
 
+@pytest.mark.slow
 async def test_another_boot_of_the_machine_ended_everything(plain: SubprocessRig) -> None:
     """Pids of an earlier boot are nobody's; the host went down with them (R10, R41)."""
     await plain.start("worker")
@@ -153,6 +157,7 @@ async def test_another_boot_of_the_machine_ended_everything(plain: SubprocessRig
     record.write_text(said, encoding="utf-8")
 
 
+@pytest.mark.slow
 async def test_the_environment_is_whole_and_on_no_command_line(plain: SubprocessRig) -> None:
     """A session gets exactly what it is given, by its environment alone (R69)."""
     out = plain.folder / "env"

@@ -37,9 +37,12 @@ from gascity.cli.config import visible
 from gascity.config.load import load_city
 from gascity.config.write import effective_toml
 from gascity.model.reading import Known
-from gascity.observe import checks
+from gascity.observe import checks, idle_probe
 from gascity.runtimes import processes
 from gascity.runtimes.base import RuntimeUnreachable
+from gascity.runtimes.bounded import Ran
+from gascity.runtimes.exec import answers as exec_answers
+from gascity.runtimes.plain import last_lines
 from gascity.runtimes.screens import (
     DETECTORS,
     judge,
@@ -49,6 +52,7 @@ from gascity.runtimes.screens import (
     steady_text,
 )
 from gascity.runtimes.screens.examples import CORPUS
+from gascity.runtimes.subprocess.records import read_run
 from gascity.runtimes.tmux.format import (
     MOST_SIGNS,
     MOST_SIGNS_A_LINE,
@@ -366,15 +370,46 @@ class Answers:
         checks.says_work(text)
 
 
+class Scripts:
+    """What session scripts, probes of agents and keepers' records say."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.corpus = [
+            "true", "3", "none", "idle", "busy background sleep 600", "busy pending permission",
+            '{"kind": "permission", "question": "May I?", "since": "2026-01-01T10:00:00Z"}',
+            "2026-01-01T10:00:00.123456789Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59-23:00",
+            '{"busy": false, "last_activity": "2026-01-01T10:00:00+02:00", "detail": "x"}',
+            ('{"token": "t", "city": "/c", "boot": "b", "began": 1.5, "keeper": [1, 2], '
+             '"agent": [3, 4], "ended": {"code": 7}}'),
+            "[" * 9_999,
+        ]  # fmt: skip
+
+    def __call__(self, chance: random.Random) -> None:
+        text = mutated(chance, self.corpus)
+        now = datetime(2026, 1, 1, tzinfo=UTC)
+        exec_answers.activity_of(text, now=now)
+        for parsed in (exec_answers.attached_of, exec_answers.pending_of, exec_answers.boundary_of):
+            with contextlib.suppress(RuntimeUnreachable):
+                parsed(text)
+        idle_probe.said_of(Ran(code=chance.choice((0, 1, 2, None)), out=text), now=now)
+        (self.folder / "session.json").write_text(text, encoding="utf-8", errors="replace")
+        with contextlib.suppress(RuntimeUnreachable):
+            found = read_run(self.folder)
+            assert found is None or found.alive is not None
+        last_lines(text, chance.randrange(5))
+
+
 def targets(folder: Path) -> dict[str, Run]:
     """Every target by name; `folder` is theirs to write in."""
-    for name in ("toml", "rows", "packs"):
+    for name in ("toml", "rows", "packs", "scripts"):
         (folder / name).mkdir(mode=0o700)
     return {
         "toml": Toml(folder / "toml"),
         "packs": Packs(folder / "packs"),
         "frames": Frames(),
         "hosts": Hosts(),
+        "scripts": Scripts(folder / "scripts"),
         "screens": Screens(),
         "processes": Processes(),
         "records": Records(),

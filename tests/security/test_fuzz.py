@@ -33,6 +33,7 @@ NAMES: Final = (
     "packs",
     "frames",
     "hosts",
+    "scripts",
     "screens",
     "processes",
     "records",

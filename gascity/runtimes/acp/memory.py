@@ -34,7 +34,7 @@ def read_note(file: Path) -> Note:
             has_turns=said.get("has_turns") is True,
             token=str(said.get("token", "")),
         )
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return Note()
 
 

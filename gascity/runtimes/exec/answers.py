@@ -38,11 +38,11 @@ def activity_of(word: str, *, now: datetime) -> datetime | None:
     """An RFC 3339 instant, never later than now; nothing and malformed are the zero time."""
     try:
         at = datetime.fromisoformat(word)
-    except ValueError:
+        if at.tzinfo is None or at.year <= 1:
+            return None
+        return min(at.astimezone(UTC), now)
+    except (ValueError, OverflowError):
         return None
-    if at.tzinfo is None or at.year <= 1:
-        return None
-    return min(at.astimezone(UTC), now)
 
 
 def attached_of(word: str) -> int:

@@ -29,7 +29,7 @@ class Lore:
         self._edition = ""
         self._is_current = False
         self._again_at = 0.0
-        with contextlib.suppress(OSError, ValueError, AttributeError):
+        with contextlib.suppress(OSError, ValueError, AttributeError, TypeError, RecursionError):
             said: Any = json.loads(file.read_bytes())
             self._edition = str(said.get("edition", ""))
             ops = said.get("ops")
@@ -65,6 +65,6 @@ class Lore:
     def _now(self) -> str:
         try:
             found = self._script.stat()
-        except OSError:
+        except (OSError, ValueError):
             return self._edition
         return f"{found.st_mtime_ns}:{found.st_size}"

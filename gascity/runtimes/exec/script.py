@@ -10,6 +10,7 @@ Source: DESIGN §8 (CAP-20, R9, R10, R34, R69)
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,11 +32,11 @@ _SECRET_LEAST: Final = 6
 
 def find_script(said: str, city: Path) -> Path:
     """The file behind `exec:SAID`: a path, one below the city's folder, or a name on the path."""
-    path = Path(said).expanduser()
+    path = Path(os.path.expanduser(said))  # noqa: PTH111  Path.expanduser raises without a home
     if path.is_absolute():
         return path
     below = city / path
-    if "/" in said or below.is_file():
+    if "/" in said or "\0" in said or os.path.isfile(below):  # noqa: PTH113  never raises
         return below
     found = shutil.which(said)
     return Path(found) if found else below

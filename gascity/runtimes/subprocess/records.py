@@ -20,6 +20,10 @@ from gascity.runtimes.processes import Process
 from gascity.runtimes.subprocess.keeper import LOG, OLD_LOG, RECORD
 
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+MEANINGLESS: Final = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
+"""What reading JSON of strangers may raise."""
 _TAIL_BYTES: Final = 256 * 1024
 
 
@@ -86,7 +90,7 @@ def read_run(folder: Path) -> Run | None:
         return None
     except OSError as problem:
         raise RuntimeUnreachable(f"{file} cannot be read: {problem.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+    except MEANINGLESS as problem:
         raise RuntimeUnreachable(f"{file} makes no sense: {problem!r}") from None
 
 

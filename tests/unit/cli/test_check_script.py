@@ -29,6 +29,7 @@ def test_the_example_is_a_good_script(city: Path, gc: Gc, monkeypatch: pytest.Mo
     assert (ran.json["class"], ran.json["ok"]) == ("full", True)
 
 
+@pytest.mark.slow
 def test_a_bad_script_is_told_what_is_wrong(city: Path, gc: Gc) -> None:
     """Each wrong answer with what it should be; exit 1, and its session is stopped (CAP-13)."""
     script = city / "bad"

@@ -126,6 +126,7 @@ def test_optional_operations_raise_the_class_and_are_remembered(host: Host) -> N
     assert host.says(text).support == runtime.support
 
 
+@pytest.mark.slow
 def test_a_changed_script_is_learnt_anew(host: Host) -> None:
     """What it knew before counts until a session shows otherwise (CAP-06)."""
     see(host.says(f"{UP} {OPTIONAL} *) exit 2;; esac"))
@@ -198,6 +199,7 @@ def test_a_start_that_certainly_failed_says_why(host: Host, said: str, why: str)
 # --- bad scripts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "said",
     [
@@ -242,6 +244,7 @@ def test_children_that_hold_the_output_delay_no_answer(host: Host) -> None:
     wait_until(lambda: not any(map(alive, pids)), what="nothing of it left")
 
 
+@pytest.mark.slow
 def test_start_leaves_what_it_started_unless_it_failed(host: Host) -> None:
     """A session may be a plain child of the script; one of a failed start is ended (R34)."""
     runtime = host.says(
@@ -263,6 +266,7 @@ def test_start_leaves_what_it_started_unless_it_failed(host: Host) -> None:
     wait_until(lambda: not alive(pid), what="the child of the failed start")
 
 
+@pytest.mark.slow
 def test_one_slow_session_leaves_the_others_their_answers(host: Host) -> None:
     """A look ends in time with what it has; who gave no answer is unknown (R34)."""
     runtime = host.says(
@@ -325,3 +329,9 @@ def test_where_a_script_is_looked_for(tmp_path: Path, monkeypatch: pytest.Monkey
     assert find_script("own", tmp_path) == tmp_path / "own"
     assert find_script("tool", tmp_path) == tmp_path / "bin/tool"
     assert find_script("missing", tmp_path) == tmp_path / "missing"
+    for odd in ("\0", "~nobody-of-that-name/x", "", ".", "../..", "a" * 5000):
+        path = find_script(odd, tmp_path)
+        script = Script(path=path, cwd=str(tmp_path), env={})
+        runtime = ExecRuntime(script, said=odd, city="/c", lore=tmp_path / "lore.json")
+        with pytest.raises(RuntimeUnreachable):
+            see(runtime)

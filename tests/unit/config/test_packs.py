@@ -160,6 +160,28 @@ def test_an_agent_of_the_city_for_rigs_runs_where_a_named_session_asks(load: Loa
     assert [problem.file for problem in result.warnings] == ["agents/idle/agent.toml"]
 
 
+def test_a_named_session_for_rigs_is_in_those_that_have_its_agent(load: Load) -> None:
+    """Rigs without the template are passed over; if none has it, that is an error (R4)."""
+    rigs = '[[rigs]]\nname = "app"\n[rigs.imports.crew]\nsource = "packs/crew"\n'
+    rigs += '[[rigs]]\nname = "web"\n'
+    named = '[[named_session]]\ntemplate = "crew.hand"\nname = "chief"\nscope = "rig"\n'
+    own = '[[agent]]\nname = "crew.hand"\nprovider = "claude"\n'
+    city = city_of(load, rigs + named + own, CREW)
+    assert "app/chief" in {one.identity for one in city.named_sessions}
+    assert not [one for one in city.named_sessions if "web" in one.identity]
+    [problem] = load(rigs + named.replace("hand", "nobody"), CREW).errors
+    assert (problem.key, problem.value) == ("template", '"crew.nobody"')
+
+
+def test_what_is_wrong_in_a_pack_is_said_once(load: Load) -> None:
+    """However many rigs have the agent; both idle knobs name which acts first (R40)."""
+    guard = "packs/crew/agents/guard/agent.toml"
+    files = {**CREW, guard: CREW[guard] + 'idle_timeout = "1h"\n'}
+    [problem] = load(IMPORT + RIGS, files).problems
+    assert (problem.file, problem.key) == (guard, "idle_timeout")
+    assert "sleeps after 5m, before idle_timeout 1h" in problem.what
+
+
 def test_nested_packs_come_with_the_outer_name(load: Load) -> None:
     """The city's binding is what shows; `transitive` and `agents_exclude` take away (R6b)."""
     files = {

@@ -110,6 +110,17 @@ def test_the_policy_starters_say_what_their_comments_say(folder: Path) -> None:
     assert "app/sweeper noninteractive 0s rig_override (city.toml:18)" in rows
 
 
+@pytest.mark.slow
+def test_the_session_script_is_a_good_one(folder: Path) -> None:
+    """Every operation is known and right, and the class its sessions get is the best (CAP-20)."""
+    script = EXAMPLES / "04_session_script" / "gc-session-files"
+    words = [sys.executable, "-m", "gascity", "doctor", "runtime", f"exec:{script}"]
+    said = run(folder, "env", f"SESSION_FILES={folder}/sessions", *words)
+    assert said.splitlines()[-1] == "class: full"
+    assert {line.split()[0] for line in said.splitlines()[:-1]} == {"good"}
+    assert str(folder) not in " ".join(command_lines())
+
+
 def command_lines() -> list[str]:
     """The command line of every process that can be seen."""
     shown = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -14,7 +15,7 @@ from gascity.model.world import Sighting, Truth
 from gascity.runtimes import processes
 from gascity.runtimes.base import RuntimeUnreachable, Watch
 from gascity.runtimes.subprocess import SubprocessRuntime
-from gascity.runtimes.subprocess.records import read_run
+from gascity.runtimes.subprocess.records import boot, read_run
 from tests.integration.rig import CITY, opened
 from tests.integration.rig_subprocess import SubprocessRig
 from tests.polling import eventually, wait_until
@@ -155,6 +156,18 @@ async def test_another_boot_of_the_machine_ended_everything(plain: SubprocessRig
     assert seen.exit is not None
     assert seen.exit.host_gone
     record.write_text(said, encoding="utf-8")
+
+
+async def test_a_pid_that_is_another_s_by_now_is_nobody(plain: SubprocessRig) -> None:
+    """Pid and start time are the identity; a stranger with the pid is not seen, nor hit (E13)."""
+    home = plain.home / "worker"
+    home.mkdir(parents=True)
+    other = [os.getpid(), 1]
+    said = {"token": "t", "city": CITY, "boot": boot(), "began": 0, "keeper": other, "agent": other}
+    (home / "session.json").write_text(json.dumps(said), encoding="utf-8")
+    assert (await plain.see("worker")).truth is Truth.STOPPED
+    done = await plain.runtime.stop("worker", token="t", grace_s=0.0)
+    assert (done.signalled, done.left) == ((), ())
 
 
 @pytest.mark.slow

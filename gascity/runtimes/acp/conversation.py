@@ -53,7 +53,6 @@ class Conversation:
         self.active = time.time()
         self.asked: dict[str, Asked] = {}
         self.turn: asyncio.Task[None] | None = None
-        self.replays = False  # an old conversation is being told again
         self._lines: deque[str] = deque([""], maxlen=LINES_MOST)
         self._numbers = itertools.count(1)
 
@@ -61,8 +60,7 @@ class Conversation:
 
     async def session_update(self, session_id: str, update: Any, **kwargs: Any) -> None:
         """Something happened in its turn."""
-        if not self.replays:
-            self.active = time.time()
+        self.active = time.time()
         kind = getattr(update, "session_update", "")
         text = getattr(getattr(update, "content", None), "text", None)
         if kind == "agent_message_chunk" and isinstance(text, str):

@@ -156,7 +156,7 @@ async def _open_within(hosted: Hosted, spec: Spec, note: Note, handshake_s: floa
 
 
 async def _open(hosted: Hosted, spec: Spec, note: Note) -> None:
-    connection, talk = hosted.connection, hosted.talk
+    connection = hosted.connection
     able = await connection.initialize(
         protocol_version=PROTOCOL_VERSION,
         client_capabilities=ClientCapabilities(),
@@ -165,13 +165,11 @@ async def _open(hosted: Hosted, spec: Spec, note: Note) -> None:
     loads = able.agent_capabilities is not None and able.agent_capabilities.load_session is True
     wanted = note.conversation if note.has_turns and not spec.fresh else ""
     if wanted and loads:
-        talk.replays = True
         try:
             await connection.load_session(cwd=spec.work_dir, session_id=wanted, mcp_servers=[])
         except RequestError as problem:
             why = f"it could not load conversation {wanted}: {_words(problem)}"
             raise StartFailed(f'{why}; gc forgets it with wake_mode = "fresh"') from None
-        talk.replays = False
         hosted.conversation, hosted.has_turns = wanted, True
         return
     made = await connection.new_session(cwd=spec.work_dir, mcp_servers=[])

@@ -4,29 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
 Gc = Callable[..., Any]
-EXAMPLE: Final = (
-    Path(__file__).resolve().parents[3] / "examples" / "04_session_script" / "gc-session-files"
-)
-
-
-def results(ran: Any) -> dict[str, str]:
-    """{operation: how it did}."""
-    return {one["op"]: one["result"] for one in ran.json["checks"]}
-
-
-@pytest.mark.slow
-def test_the_example_is_a_good_script(city: Path, gc: Gc, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing wrong, every operation known, full class, nothing left behind (CAP-20)."""
-    monkeypatch.setenv("SESSION_FILES", str(city / "sessions"))
-    ran = gc("doctor", "runtime", f"exec:{EXAMPLE}", "--json")
-    assert ran.code == 0, ran.out
-    assert set(results(ran).values()) == {"good"}
-    assert (ran.json["class"], ran.json["ok"]) == ("full", True)
 
 
 @pytest.mark.slow

@@ -12,9 +12,10 @@ import pytest
 
 from gascity.model.duration import seconds
 from gascity.model.plan import Capability, CapabilityClass
-from gascity.model.world import ProbeResult, ScreenVerdict
+from gascity.model.world import ProbeResult
 from gascity.observe import idle_probe
 from gascity.observe.idle_probe import ask_idle, said_of
+from gascity.runtimes.base import Boundary
 from gascity.runtimes.bounded import Job, Ran
 from gascity.testing.builders import a_city, a_session, headless
 from gascity.testing.city import FakeCity
@@ -131,10 +132,12 @@ def test_what_the_runtime_calls_busy_is_busy(answer: Answer) -> None:
     answer(Ran(code=0, out=""))
     with FakeCity(a_city(WORKER), support=FULL) as city:
         city.tick(3)
-        city.host.of("worker").screen = ScreenVerdict.BUSY
+        busy = Boundary(result=BUSY, blocker="background", detail="make")
+        city.host.of("worker").probe_says = busy
         city.clock.advance(120)
         city.tick(4)
         assert city.host.of("worker").running
+        assert city.ports.memory.probes[city.session("worker").id].detail == "make"
 
 
 def test_its_last_activity_is_a_clock(answer: Answer) -> None:

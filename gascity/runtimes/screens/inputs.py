@@ -29,8 +29,9 @@ class Layout:
     what is sent in a mode is nobody's message. `placeholders` are patterns for a whole input that
     nobody typed. A line that matches `starts` begins an output or a message, one that matches
     `settled` shows that a menu above it is over. `lead` spaces may stand before a glyph or a rule;
-    more than `footer_rows` lines below it rule an input out (0: any number do not). Lines above it
-    that match `chrome` are always there: where nothing else is, the status row may be cut off.
+    more than `footer_rows` lines below it rule an input out (0: any number do not). Something has
+    to stand above it where `needs_above`; lines that match `chrome` are always there: where nothing
+    else is, the status row may be cut off.
     """
 
     finds: tuple[str, ...] = ("box",)
@@ -43,6 +44,7 @@ class Layout:
     lead: int = 0
     footer_rows: int = 0
     needs_footer: bool = False
+    needs_above: bool = True
     chrome: str = ""
     ticking: tuple[str, ...] = ()
 
@@ -150,20 +152,27 @@ def _in_panel(lines: Sequence[Line], layout: Layout) -> Input | None:
     top = bottom
     while top > 0 and lines[top - 1].text[column : column + 1] == "┃":
         top -= 1
-    rows = [line.cut(column + 1, width) for line in lines[top:bottom]]
+    rows = [beside(line, width).after(column + 1) for line in lines[top:bottom]]
     said = [row for row in rows if not row.is_blank]
-    if not said or not top or _crowded(lines, bottom, layout, width):
-        return None  # a panel at the very top may have lost its first rows
+    is_cut = not top and bool(rows) and not rows[0].is_blank  # it may have lost its first rows
+    if not said or is_cut or _crowded(lines, bottom, layout, width):
+        return None
     content = _content([Line("", ""), *said[:-1]], layout)
     if layout.modes and re.fullmatch(layout.modes, said[-1].text.strip()):
         content = f"draft: {said[-1].text.strip()}"
-    return Input(top=top - 1, bottom=bottom, content=content, width=width)
+    return Input(top=top, bottom=bottom, content=content, width=width)
+
+
+def beside(line: Line, width: int) -> Line:
+    """The line without what stands to the right of `width`, unless one word reaches across."""
+    across = line.text[width - 1 : width + 1]
+    return line if len(across) == 2 and " " not in across else line.cut(0, width)
 
 
 def _crowded(lines: Sequence[Line], bottom: int, layout: Layout, width: int = 0) -> bool:
     """Whether more stands below than a footer has."""
     below = lines[bottom + 1 :]
-    filled = [line for line in below if not (line.cut(0, width) if width else line).is_blank]
+    filled = [line for line in below if not (beside(line, width) if width else line).is_blank]
     return bool(layout.footer_rows) and len(filled) > layout.footer_rows
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gascity.runtimes.screens import generic
-from gascity.runtimes.screens.inputs import Input, Layout, find_input, is_rule
+from gascity.runtimes.screens.inputs import Input, Layout, beside, find_input, is_rule
 from gascity.runtimes.screens.menus import KEYS, Menu, is_border, last_menu, question_above
 from gascity.runtimes.screens.rules import Regions
 from gascity.runtimes.screens.text import Line, Screen, joined
@@ -31,10 +31,12 @@ def regions(screen: Screen, layout: Layout) -> Regions:
     menu = _open_menu(lines, field, layout)
     body = lines[: field.top] if field else lines
     tail = [line.text.rstrip() for line in body if not line.is_blank][-_TAIL:]
-    is_shown = any(not (layout.chrome and re.match(layout.chrome, text)) for text in tail)
-    below = lines[field.bottom + 1 :] if field else []
+    is_shown = not layout.needs_above or any(
+        not (layout.chrome and re.match(layout.chrome, text)) for text in tail
+    )
+    below = screen.lines[field.bottom + 1 :] if field else ()
     footer = [line.text.rstrip() for line in below if not line.is_blank]
-    filled = [line for line in lines if not line.is_blank]
+    filled = screen.filled
     keys = joined(filled[-4:]) if field is None else ""
     return {
         "title": screen.title,
@@ -78,7 +80,7 @@ def _narrowed(lines: Sequence[Line], field: Input | None) -> list[Line]:
     """The lines without what stands beside the input."""
     if field is None or not field.width:
         return list(lines)
-    return [line.cut(0, field.width) for line in lines]
+    return [beside(line, field.width) for line in lines]
 
 
 def _open_menu(lines: Sequence[Line], field: Input | None, layout: Layout) -> Menu | None:

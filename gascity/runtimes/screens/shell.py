@@ -16,7 +16,10 @@ from gascity.runtimes.screens.rules import Regions
 from gascity.runtimes.screens.text import Line, Screen
 
 # A sign after `=` is a database's; fish ends its prompt, which names host and folder, with `>`.
-_PROMPT: Final = re.compile(r"^[^\n]*?(?<!=)[$#%❯➜»λ](?=\s|$)|^\S+@\S+ [^\n>]*>(?=\s|$)")
+_PROMPT: Final = re.compile(
+    r"^➜\s+\S+(?: git:\(\S+\))?(?: ✗)?(?=\s|$)"  # the folder stands behind the sign
+    r"|^[^\n]*?(?<!=)[$#%❯➜»λ](?=\s|$)|^\S+@\S+ [^\n>]*>(?=\s|$)"
+)
 _RIGHT: Final = re.compile(r"^\s{8,}\S")
 
 

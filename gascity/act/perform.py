@@ -294,6 +294,7 @@ def _context(session: Session, decision: Decision, *, resumed: bool) -> DrainCon
     return DrainContext(
         fingerprint=print_,
         generation=session.generation,
+        idle_since=decision.idle_reference_at,
         operator=request is not None and decision.policy.effective is OFF,
         forced=request is not None and request.force,
     )

@@ -39,11 +39,12 @@ class DrainContext:
     """What a drain started from: it must not end under anything else.
 
     `operator` is a drain asked for by `gc sleep` on a session without a policy; `forced` ignores
-    every blocker but doubt about the runtime.
+    every blocker but doubt about the runtime. `idle_since` is what the plan counted from.
     """
 
     fingerprint: str
     generation: int
+    idle_since: datetime | None = None
     probed_at: datetime | None = None
     operator: bool = False
     forced: bool = False
@@ -119,10 +120,20 @@ def _against(
         return turns
     if judged.window.is_open:
         return (Blocker(name="keep_warm", detail="active again"),)
-    late = judged.window.reference_at
-    if late is not None and context.probed_at is not None and late > context.probed_at:
+    if _is_active_since(judged.window.reference_at, context):
         return (Blocker(name="keep_warm", detail="active since the probe"),)
     return tuple(b for b in judged.solid if b.name in NOT_IDLE)
+
+
+def _is_active_since(late: datetime | None, context: DrainContext) -> bool:
+    """Whether something happened after the probe; the probe's own instant counts if it is new.
+
+    The window does not tell: the clock may have been set forward over it meanwhile.
+    """
+    if late is None or context.probed_at is None:
+        return False
+    is_new = context.idle_since is None or late > context.idle_since
+    return late > context.probed_at or (late == context.probed_at and is_new)
 
 
 def _unsure(

@@ -107,6 +107,10 @@ def test_activity_since_the_probe_voids_it(phase: Phase) -> None:
     world = a_world(CITY, draining(), seen=running(idle_s=70))
     assert looked(world, phase, probed_at=ago(71)).blockers[0].detail == "active since the probe"
     assert looked(world, phase, probed_at=ago(69)).verdict is Verdict.CLEAR
+    in_that_instant = looked(world, phase, probed_at=ago(70), idle_since=ago(90))
+    assert in_that_instant.blockers[0].detail == "active since the probe"
+    known = looked(world, phase, probed_at=ago(70), idle_since=ago(70))
+    assert known.verdict is Verdict.CLEAR
     warm = a_world(CITY, draining(), seen=running(idle_s=1))
     assert looked(warm, phase).blockers[0].detail == "active again"
 

@@ -25,7 +25,7 @@ from gascity.model.session import Session, State
 from gascity.model.world import Demand, Sighting, Support, Truth, World
 from gascity.observe.demand import read_demand
 from gascity.observe.ports import Ports
-from gascity.observe.readings import read_runtime
+from gascity.observe.readings import LOOK_TIMEOUT_S, Patience, read_runtime
 from gascity.runtimes.base import Listing, Watch
 
 
@@ -35,6 +35,7 @@ class Lookout:
 
     ports: Ports
     foreign: tuple[str, ...] = ()
+    _patience: Patience = field(default_factory=Patience)
     _decoded: dict[str, tuple[int, Session]] = field(default_factory=dict)
 
     async def city(self) -> World:
@@ -131,10 +132,15 @@ class Lookout:
         """Every runtime once, beside each other."""
         found: dict[str, Listing] = {}
 
+        clock, patience = self.ports.clock, self._patience
+
         async def ask(kind: str, watches: Collection[Watch]) -> None:
             runtime = self.ports.runtime(kind)
             assert runtime is not None
-            found[kind] = await read_runtime(runtime, watches)
+            began = clock.monotonic()
+            limit = patience.seconds(kind, began) if len(asked) > 1 else LOOK_TIMEOUT_S
+            found[kind] = await read_runtime(runtime, watches, timeout_s=limit)
+            patience.note(kind, found[kind], began=began, now=clock.monotonic())
 
         if len(asked) == 1:
             [(kind, pairs)] = asked.items()

@@ -8,7 +8,7 @@ from gascity.model.reading import Known, Unclear
 from gascity.model.world import Truth, World
 from gascity.testing.builders import a_city, headless
 from gascity.testing.city import FakeCity
-from gascity.testing.hosted import DISABLED, FULL
+from gascity.testing.hosted import DISABLED, FULL, FakeHost
 from gascity.testing.runtime import connect
 
 HYBRID = a_city(
@@ -69,3 +69,24 @@ def test_each_session_has_the_class_of_its_own_route() -> None:
         city.tick(3)
         assert city.session("mayor").is_cold
         assert not city.session("pod-1").is_cold
+
+
+def test_a_hung_runtime_holds_up_the_patrols_of_the_others_once() -> None:
+    """After one whole wait it is given half a second, and its sessions stay unknown (R34)."""
+    with FakeCity(HYBRID) as city:
+        far_host = FakeHost(city.clock)
+        far = connect(far_host, city.script, city=city.config.path, kind="k8s")
+        city.ports.runtimes = {**city.ports.runtimes, "k8s": far}
+        city.tick(3)
+        far_host.hangs = True
+        took = []
+        for _ in range(4):
+            began = city.clock.monotonic()
+            city.tick()
+            took.append(city.clock.monotonic() - began)
+        assert took[0] >= 1.0
+        assert max(took[1:]) <= 0.6
+        assert world_of(city).sighting(city.session("pod-1").id).truth is Truth.UNKNOWN
+        far_host.unhang()
+        city.tick()
+        assert world_of(city).sighting(city.session("pod-1").id).truth is not Truth.UNKNOWN

@@ -180,7 +180,7 @@ def _exchange(
 
 def _connected(city: str, answer_s: float, starting_s: float) -> socket.socket:
     """A connection to the controller of this city, or an error that says who is there instead."""
-    deadline = time.monotonic() + starting_s
+    began = time.monotonic()
     while True:
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(answer_s)
@@ -202,7 +202,8 @@ def _connected(city: str, answer_s: float, starting_s: float) -> socket.socket:
                 EXIT_FAILED, f"the control socket: {problem.strerror}", "run gc doctor"
             ) from None
         holder = holder_of(city)
-        if holder is None or time.monotonic() >= deadline:
+        patience_s = STARTING_S if holder and holder[1] == COMMAND else starting_s
+        if holder is None or time.monotonic() - began >= patience_s:
             raise _unanswered(holder)
         time.sleep(0.02)
 

@@ -84,6 +84,7 @@ def test_a_stepped_clock_moves_nobody(what: str) -> None:
             assert city.session("warm").is_cold, "and then it sleeps as ever"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step_s", [-3600.0, -86_400.0])
 def test_a_step_back_lengthens_a_window_by_no_more_than_itself(step_s: float) -> None:
     """References in the future count as now: it sleeps later by the step at most (R39, T1)."""

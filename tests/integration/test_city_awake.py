@@ -19,7 +19,7 @@ from tests.integration.city import (
 from tests.polling import wait_until
 from tests.terminal import Terminal
 
-pytestmark = needs_tmux
+pytestmark = [*needs_tmux, pytest.mark.slow]
 
 # {session: (what its stand-in does at once, the blocker that `gc why` must name)}
 HELD: Final = {

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+import pytest
+
 from tests.integration.city import RealCity, needs_tmux, real_city, standin
 from tests.polling import wait_until
 
-pytestmark = needs_tmux
+pytestmark = [*needs_tmux, pytest.mark.slow]
 
 TOML: Final = f"""\
 [workspace]

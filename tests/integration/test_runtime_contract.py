@@ -315,6 +315,7 @@ async def test_an_agent_that_exits_is_stopped_with_its_status(rig: RuntimeRig) -
     await rig.start("worker")
 
 
+@pytest.mark.slow
 @needs("host")
 async def test_a_hung_host_is_unreachable_in_time(rig: RuntimeRig) -> None:
     """No call outlives its bound, and the host answers again when it is back (R10, R34)."""

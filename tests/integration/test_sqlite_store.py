@@ -84,6 +84,7 @@ def test_a_second_opener_is_refused_by_name(store: SqliteBeads, path: Path) -> N
     assert create(store, NewBead(type="task")) == ("gc-1",)
 
 
+@pytest.mark.slow
 def test_every_acknowledged_commit_survives_kill_9(path: Path) -> None:
     """Killed at any moment, again and again: nothing acknowledged is lost or torn (D1, R43)."""
     store = SqliteBeads(path)

@@ -98,6 +98,7 @@ async def test_a_socket_that_is_not_ours_to_open_is_unclear(
         await tmux.see("worker")
 
 
+@pytest.mark.slow
 async def test_a_hung_server_costs_one_deadline_each_and_one_client_at_a_time(
     tmux: TmuxRig,
 ) -> None:
@@ -118,6 +119,7 @@ async def test_a_hung_server_costs_one_deadline_each_and_one_client_at_a_time(
     assert (await tmux.see("worker")).truth is Truth.RUNNING
 
 
+@pytest.mark.slow
 async def test_a_late_command_of_a_hung_server_is_fenced(tmux: TmuxRig) -> None:
     """What a server executes after it was given up on reaches no other run (R63)."""
     token = await tmux.start("worker")

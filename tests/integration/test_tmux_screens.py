@@ -130,6 +130,7 @@ async def test_a_foreign_program_in_the_foreground_is_not_idle(tmux: TmuxRig) ->
     assert answer.detail.startswith("foreground")
 
 
+@pytest.mark.slow
 async def test_a_program_in_another_pane_is_background(tmux: TmuxRig) -> None:
     """A build in a second window keeps the session; a shell at rest there does not (R15)."""
     await tmux.start("worker")
@@ -148,6 +149,7 @@ async def test_a_child_that_left_its_session_is_still_work(tmux: TmuxRig) -> Non
     assert (await settled(tmux)).blocker == "background"
 
 
+@pytest.mark.slow
 async def test_helpers_that_came_with_the_agent_are_not_work(tmux: TmuxRig) -> None:
     """A child as old as its agent is a helper; so is a tool server of any age (R15)."""
     tmux.runtime = tmux.again(helper_s=30.0)
@@ -157,6 +159,7 @@ async def test_helpers_that_came_with_the_agent_are_not_work(tmux: TmuxRig) -> N
     assert (await settled(tmux)).blocker == "background"
 
 
+@pytest.mark.slow
 async def test_a_tool_server_is_a_helper_at_any_age(tmux: TmuxRig) -> None:
     """Our own `gc mcp` and stdio tool servers are told by their command lines (R15)."""
     server = tmux.folder / "docs-mcp-server"
@@ -203,6 +206,7 @@ async def test_a_plain_shell_as_the_agent(
         assert answer.detail.startswith(verdict)
 
 
+@pytest.mark.slow
 async def test_a_line_reading_program_may_leave_its_marker_behind(tmux: TmuxRig) -> None:
     """The busy marker of the last turn counts while it works, not while it reads a line (R15)."""
     marker = "echo 'Working (esc to interrupt)'"
@@ -268,6 +272,7 @@ async def test_the_end_of_a_session_at_a_limit_is_told(tmux: TmuxRig, screens: s
     assert seen.limit.until == datetime.fromisoformat("2099-01-02T03:05:05+00:00")
 
 
+@pytest.mark.slow
 async def test_a_session_at_a_limit_is_at_rest_until_then(tmux: TmuxRig) -> None:
     """A limit whose end is stated is a boundary and tells its time; another is not (R15, R41)."""
     rule, script = "─" * 60, tmux.folder / "limit.sh"

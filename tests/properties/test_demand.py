@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, event, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -351,6 +352,7 @@ def test_nobody_needed_is_trimmed_or_slept_in_any_life(
         played(Life(city), script)
 
 
+@pytest.mark.slow
 @lives
 @given(demand_cities(), SCRIPTS)
 def test_every_life_settles_at_what_is_wanted_and_then_nothing_moves(

@@ -100,8 +100,8 @@ UNDONE: Final = (
     Undone(
         "F17",
         "decide/idle.py",
-        "(activity, session.detached_at, session.woke_at, session.ready_at, resumed_at)",
-        "(activity, resumed_at)",
+        "        session.detached_at,\n        session.woke_at,\n        session.ready_at,\n",
+        "",
         f"{TICK}::test_a_wake_counts_from_the_wake_not_from_the_old_age",
     ),
     Undone(

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import gascity
-from gascity.act import save
 from gascity.daemon import Controller, patrol
 from gascity.decide import idle, relook, tick
 from gascity.testing import simulated_city, simulator
@@ -84,7 +83,7 @@ def test_a_drain_that_forgets_a_wake_is_found(monkeypatch: pytest.MonkeyPatch) -
     """A seeded mistake: nobody looks at demand after the first look (S1, S2)."""
     monkeypatch.setattr(relook, "_against", lambda *_, **__: ())
     monkeypatch.setattr(relook, "_unsure", lambda *_, **__: ())
-    assert any(outcome.broken for _, outcome in lives(0, 2))
+    assert any(outcome.broken for _, outcome in lives(42, 0.1))
 
 
 @pytest.mark.slow
@@ -101,27 +100,6 @@ def test_a_window_that_is_never_open_is_found(monkeypatch: pytest.MonkeyPatch) -
         if name.startswith("gascity.decide") and getattr(module, "keep_warm_window", None) is kept:
             monkeypatch.setattr(module, "keep_warm_window", over)
     assert any("T1" in wrong for _, outcome in lives(0, 3) for wrong in outcome.broken)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_a_write_that_is_never_counted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A seeded mistake: a store that takes no writes is thought to take them (D4, R75)."""
-
-    async def careless(ports: Any, batch: Any) -> Any:
-        try:
-            return await kept(ports, batch)
-        finally:
-            ports.writable = True
-
-    kept = save.apply
-    for module in list(sys.modules.values()):
-        name = getattr(module, "__name__", "")
-        if name.startswith(("gascity.act", "gascity.daemon")) and (
-            getattr(module, "apply", None) is kept
-        ):
-            monkeypatch.setattr(module, "apply", careless)
-    assert any(outcome.broken for _, outcome in lives(0, 5))
 
 
 def test_a_failure_names_its_seed_a_command_and_the_shortest_life(

@@ -13,10 +13,34 @@ from gascity.decide.drain import Phase, Verdict
 from tests.interleavings.__main__ import KINDS, main
 from tests.interleavings.comings import CRASH, FIRST, changes_of, is_told_apart
 from tests.interleavings.test_seeded_mistakes import leads
-from tests.interleavings.tree import Play, Walk
+from tests.interleavings.tree import Play, Walk, history_of
 
 PAIRS = tuple(int(number) for number in os.environ.get("PAIRS", "0/40").split("/"))
 """Which part of all pairs, of how many: 0/1 is all of them."""
+
+OPEN = (
+    (
+        "headless",
+        "a pin on a dependent @ 1; its host goes down @ 3",
+        "S2: db: asleep: idle through dependency",
+    ),
+    (
+        "interactive",
+        "somebody starts another run of it @ 99; removed from the config @ 106",
+        "EVT: db: an intent ended and nothing says how",
+    ),
+)
+"""Faults that are known and not mended: kind, history, what is wrong. See docs/reliability.md."""
+
+
+def is_open(kind: str, failure: str) -> bool:
+    """Whether this failure is one of the known: the same two things came, the same is wrong."""
+    why, again, *_ = failure.splitlines()
+    came = {name for _, name in history_of(again.split('"')[1])}
+    return any(
+        (kind, why) == (known, wrong) and came == {name for _, name in history_of(history)}
+        for known, history, wrong in OPEN
+    )
 
 
 def all_below(
@@ -27,13 +51,22 @@ def all_below(
     walk = Walk(play=play, arrivals=arrivals, first=first, faults=faults, part=part)
     walk.below()
     print(f"{play.played} interleavings for {walk.stands_for}, {len(play.failed)} violations")
-    heads = ["\n".join(one.splitlines()[:2]) for one in play.failed]
-    assert not heads, "\n".join([f"{len(heads)} interleavings fail", *heads[:20], play.failed[0]])
+    failed = [one for one in play.failed if not is_open(kind, one)]
+    heads = ["\n".join(one.splitlines()[:2]) for one in failed]
+    assert not heads, "\n".join([f"{len(heads)} interleavings fail", *heads[:20], failed[0]])
 
 
 def test_a_wake_at_every_cut_that_can_be_told_apart() -> None:
     """RACE-01..04, S1, S2: the smallest part of the tree, at every run."""
     all_below("interactive", arrivals=1, first="work", faults=False)
+
+
+@pytest.mark.parametrize(("kind", "history", "wrong"), OPEN)
+def test_a_known_fault_is_still_there(kind: str, history: str, wrong: str) -> None:
+    """RACE-04: whoever mends one takes it off the list, and the tree looks for it again."""
+    play = Play(kind)
+    play.play(history_of(history))
+    assert play.failed[0].splitlines()[0] == wrong
 
 
 def test_a_failure_names_the_line_that_plays_it_again(

@@ -124,7 +124,11 @@ async def test_a_foreign_program_in_the_foreground_is_not_idle(tmux: TmuxRig) ->
     """Whoever has the terminal is not the agent, whatever the screen shows (CAP-31)."""
     await tmux.start("worker")
     tmux.type("worker", "fg printf '❯ '; read answer", "Enter")
-    wait_until(lambda: tmux.screen("worker").endswith("❯"))
+    command = "#{pane_current_command}"  # of whoever has the terminal
+    wait_until(
+        lambda: tmux.tmux("display-message", "-p", "-t", "=worker:", command) == "sh",
+        what="the shell has the terminal",
+    )
     answer = await settled(tmux)
     assert (answer.result, answer.blocker) == (ProbeResult.BUSY, "idle_boundary")
     assert answer.detail.startswith("foreground")
@@ -258,7 +262,8 @@ async def test_the_stand_in_works_off_a_job(tmux: TmuxRig) -> None:
 async def test_the_end_of_a_session_at_a_limit_is_told(tmux: TmuxRig, screens: str) -> None:
     """What the pane still shows when its program has ended says when the limit is over (R41)."""
     said = "usage limit reached, resets at 2099-01-02T03:04:05Z"
-    await tmux.start("worker", command=f"printf '❯ '; read x; echo '{said}'; exit 1")
+    await tmux.start("worker", command=f"printf '❯ '; read x; echo; echo '{said}'; exit 1")
+    tmux.shows("worker", "❯")
     tmux.type("worker", "", "Enter")
 
     async def ended() -> Sighting | None:

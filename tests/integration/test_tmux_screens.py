@@ -123,6 +123,7 @@ async def test_a_question_keeps_its_age(tmux: TmuxRig) -> None:
 async def test_a_foreign_program_in_the_foreground_is_not_idle(tmux: TmuxRig) -> None:
     """Whoever has the terminal is not the agent, whatever the screen shows (CAP-31)."""
     await tmux.start("worker")
+    tmux.shows("worker", "❯")  # what is typed before it listens is lost
     tmux.type("worker", "fg printf '❯ '; read answer", "Enter")
     command = "#{pane_current_command}"  # of whoever has the terminal
     wait_until(
@@ -148,6 +149,7 @@ async def test_a_program_in_another_pane_is_background(tmux: TmuxRig) -> None:
 async def test_a_child_that_left_its_session_is_still_work(tmux: TmuxRig) -> None:
     """A detached process with the run's token would be killed by a sleep: background (R15)."""
     await tmux.start("worker")
+    tmux.shows("worker", "❯")
     tmux.type("worker", "setsid 600", "Enter")
     tmux.shows("worker", "in the background")
     assert (await settled(tmux)).blocker == "background"

@@ -172,6 +172,7 @@ async def test_a_tool_server_is_a_helper_at_any_age(tmux: TmuxRig) -> None:
     server.write_text("#!/bin/sh\nsleep 600\n", encoding="utf-8")
     server.chmod(0o700)
     await tmux.start("worker")
+    tmux.shows("worker", "❯")
     tmux.type("worker", f"run {server}", "Enter")
     tmux.shows("worker", "in the background")
     assert (await settled(tmux)).result is ProbeResult.IDLE
